@@ -17,6 +17,7 @@ or ``python -m jettison.certificates FILE`` where jettison is installed.
 ``proof_tree``                  the tree: every part of the space must be closed by a leaf
 ``remat_chain/bellman``         a proof of another kind: step functions below a dynamic program
 ``remat_offload/pofo_bellman``  another one: least costs of the states of POFO's program
+``multi_model/training_units``  another one: a tree for each unit, and the least sum of units
 ``checker``                     all of it together
 =============================== ===============================================================
 """

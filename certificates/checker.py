@@ -12,6 +12,7 @@ from .certificate_file import CertificateFile, Record, open_certificate
 from .claim import Claim
 from .errors import CertificateError, on_one_line
 from .formulations import formulation_key, stated_model
+from .multi_model.training_units import TrainingUnits, UnitCount
 from .proof_tree import ProofTree, TreeSize
 from .remat_chain.bellman import ProgramSize
 from .remat_chain.drops_bellman import DropsBellman
@@ -22,7 +23,7 @@ from .remat_offload.pofo_bellman import PofoBellman, PointCount
 class ProgramChecker(Protocol):
     """Checker of what is listed below a dynamic program."""
 
-    def check(self, records: Iterable[Record]) -> ProgramSize | PointCount:
+    def check(self, records: Iterable[Record]) -> ProgramSize | PointCount | UnitCount:
         """Check all records.
 
         Raises
@@ -35,6 +36,7 @@ class ProgramChecker(Protocol):
 # Formulations that are no integer programs, each with a proof of its own.
 PROGRAMS: Mapping[tuple[str, str, int], Callable[[Claim], ProgramChecker]] = MappingProxyType(
     {
+        ("multi-model", "training-units", 1): TrainingUnits,
         ("remat-chain", "drops-bellman", 1): DropsBellman,
         ("remat-chain", "persistent-bellman", 1): PersistentBellman,
         ("remat-offload-chain", "pofo-bellman", 1): PofoBellman,
@@ -55,7 +57,7 @@ class Proved:
     """
 
     claim: Claim
-    size: TreeSize | ProgramSize | PointCount
+    size: TreeSize | ProgramSize | PointCount | UnitCount
 
     def __str__(self) -> str:
         return self.statement

@@ -99,7 +99,7 @@ def solve(
         line.close()
     if result.schedule is not None:
         if output is not None:
-            save_schedule(result.schedule, posed.instance, output)
+            save_schedule(result.schedule, posed.instance, output, result.claim)
         _draw(result, plot, grid)
         if table is not None:
             _write_table(result, table)

@@ -62,7 +62,8 @@ class JobProcess:
         result = solve_with(posed, job.method, options, job.params)
         params = find_method(job.problem, job.method).with_params(job.params).params
         if result.schedule is not None:
-            save_schedule(result.schedule, posed.instance, folder.schedule_path(job.key))
+            written = folder.schedule_path(job.key)
+            save_schedule(result.schedule, posed.instance, written, result.claim)
         certificate: dict[str, object] = {}
         if job.certify:
             result, certificate = _certified(result, job, folder.certificate_path(job.key))

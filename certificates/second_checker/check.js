@@ -15,7 +15,7 @@ const { followTree } = require("./tree.js");
 // The module of each problem: its resources with the least value of each, what reads its instances,
 // and its formulations: their options, and what builds the model or follows the dynamic program.
 const PROBLEMS = {
-  "remat-chain": "./chain.js",
+  "multi-model": "./problems/multi_model.js", "remat-chain": "./chain.js",
   "remat-graph": "./problems/remat_graph.js",
   "remat-offload-chain": "./problems/remat_offload.js",
   "remat-sharding": "./problems/remat_sharding.js",

@@ -9,8 +9,12 @@ import typer
 from jettison.cli.arguments import checked_output
 from jettison.cli.generate.drawing_command import OutputOption, drawing_command
 from jettison.cli.output import write_instance
+from jettison.instances.catalog import load
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS, fused_network
 from jettison.instances.generators.random_models import RandomModels
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.multi_model.joined import joined_models
 
 app = typer.Typer()
 
@@ -38,6 +42,38 @@ def generate_fused_network(
     """
     checked_output(output)
     write_instance(fused_network(network, batch, models), output)
+
+
+@app.command("joined-models", short_help="Join models of several architectures for multi-model.")
+def generate_joined_models(
+    instances: Annotated[
+        list[str],
+        typer.Argument(metavar="INSTANCE...", help="Bundled names or files, at least two."),
+    ],
+    output: OutputOption,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--models", metavar="N,N", help="How many of each architecture; by default all."
+        ),
+    ] = None,
+) -> None:
+    """Join models of several architectures, which are then trained together.
+
+    Only models of one architecture are fused; a pair of sub-arrays may join two.
+    """
+    checked_output(output)
+    loaded = [load(name) for name in instances]
+    found = [item for item in loaded if isinstance(item, MultiModel)]
+    if len(found) < len(loaded):
+        other = next(item for item in loaded if not isinstance(item, MultiModel))
+        raise InputError(
+            f"{other.name} is a {other.kind}", field="instances", expected="give multi-model ones"
+        )
+    words = [] if models is None else models.split(",")
+    if not all(word.strip().isdecimal() for word in words):
+        raise InputError(f"{models!r}", field="models", expected="write numbers, such as 4,4")
+    write_instance(joined_models(found, models=[int(word) for word in words]), output)
 
 
 app.command("multi-model", short_help="Draw random models for multi-model.")(

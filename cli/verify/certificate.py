@@ -147,14 +147,15 @@ def _sha256_as_given_to(problem: str, instance: Instance) -> str:
 def _compare_resources(
     claim: Claim, identity: _Identity, resources: Resources, source: str
 ) -> None:
-    for option, given in (("transfers", resources.transfers), ("models", resources.models)):
-        if given is not None:
-            raise InputError(
-                f"certificates of {claim.problem} have no such field",
-                field=option,
-                source=source,
-                expected="leave it out",
-            )
+    if resources.transfers is not None:
+        raise InputError(
+            f"certificates of {claim.problem} have no such field",
+            field="transfers",
+            source=source,
+            expected="leave it out",
+        )
+    if resources.models is not None:
+        _compare("models", claim.resources.get("models"), resources.models, "models", source)
     rate, memory = claim.resources.get("bytes_per_s"), claim.resources.get("memory_bytes")
     if resources.bandwidth is not None:
         from jettison.instances.core.link import parse_link
@@ -183,7 +184,11 @@ def _memory_bytes(claim: Claim, identity: _Identity, resources: Resources) -> in
     else:
         instance = load(identity.source)
     rate = claim.resources.get("bytes_per_s")
-    given = replace(resources, bandwidth=None if rate is None else f"{rate}B/s")
+    given = replace(
+        resources,
+        bandwidth=None if rate is None else f"{rate}B/s",
+        models=claim.resources.get("models"),
+    )
     return pose_problem(claim.problem, instance, given).memory_bytes
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from jettison.cli.finding import Finding
 from jettison.cli.posed_problem import check_options
+from jettison.cli.verify.claimed_resources import check_claim, claimed_resources
 from jettison.instances.catalog import Instance, bundled_instances, bundled_with_hash, load
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import LARGEST_AMOUNT
+from jettison.schedules.core.schedule_claim import ScheduleClaim
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.problem_kind import ProblemKind
@@ -30,8 +32,9 @@ def verify_schedule(
 ) -> Finding:
     """Replay a schedule, and return its time and peak as a finding.
 
-    Without a memory only the instance limits it; resources that its problem does not use are
-    ignored.
+    A file that holds a claim is replayed in the resources of the claim, and has to have its time
+    and its peak. Without a memory only the instance limits a schedule whose files hold no claims;
+    resources that its problem does not use are ignored.
 
     Parameters
     ----------
@@ -47,23 +50,20 @@ def verify_schedule(
     Raises
     ------
     InputError
-        If its instance is not found, a resource is missing, or it breaks a rule.
+        If its instance is not found, a resource is missing or contradicts the file, it breaks a
+        rule, or it has not the time and the peak that the file says.
     """
     source = str(path)
     kind = schedule_kinds()[document["kind"]]
     instance = _instance_of(document, kind, instances, source)
     schedule = load_schedule(path, instance)
-    given = replace(
-        resources,
-        bandwidth=resources.bandwidth if "bandwidth" in kind.takes else None,
-        transfers=resources.transfers if "transfers" in kind.takes else None,
-        models=resources.models if "models" in kind.takes else None,
-    )
-    if not resources.says_memory and "memory" in kind.needs:
-        given = replace(given, memory=f"{LARGEST_AMOUNT}B")
     try:
+        claim = ScheduleClaim.of_file(document)
+        given = _resources_of_replay(claim, kind, instance, resources)
         check_options(kind, given)
         replay = replay_schedule(pose_problem(kind.name, instance, given), schedule)
+        if claim is not None and replay.valid:
+            check_claim(claim, replay)
     except InputError as error:
         raise error.within(source=source) from None
     if not replay.valid:
@@ -73,7 +73,7 @@ def verify_schedule(
             expected=f"jettison bound {kind.name} INSTANCE --schedule {path} names all of them",
         )
     has_limit = replay.limit_bytes is not None and (
-        resources.says_memory or "memory" not in kind.needs
+        resources.says_memory or claim is not None or "memory" not in kind.needs
     )
     limit = f"the limit {replay.limit_bytes}" if has_limit else "no limit"
     return Finding(
@@ -90,6 +90,29 @@ def verify_schedule(
             "limit_bytes": replay.limit_bytes if has_limit else None,
         },
     )
+
+
+def _resources_of_replay(
+    claim: ScheduleClaim | None, kind: ProblemKind[Any], instance: Instance, resources: Resources
+) -> Resources:
+    """Return the resources of the claim, or as far as they are given."""
+    given = replace(
+        resources,
+        bandwidth=resources.bandwidth if "bandwidth" in kind.takes else None,
+        transfers=resources.transfers if "transfers" in kind.takes else None,
+        models=resources.models if "models" in kind.takes else None,
+    )
+    if claim is not None:
+        return claimed_resources(claim, kind, instance, given)
+    if resources.says_memory or "memory" not in kind.needs:
+        return given
+    if kind.schedules[0].claim is not None:
+        raise InputError(
+            "the file does not say for which memory the schedule was made",
+            field="claim",
+            expected="add --memory, and --models and --bandwidth if it was made with them",
+        )
+    return replace(given, memory=f"{LARGEST_AMOUNT}B")
 
 
 def _instance_of(

@@ -9,20 +9,22 @@ from jettison.instances.multi_model.instance import MultiModel
 
 
 def _facts(instance: MultiModel) -> Facts:
+    every = instance.architectures
     return {
-        "models": instance.models,
-        "forward_operators": len(instance.forward),
-        "backward_operators": len(instance.backward),
-        "feature_maps": len(instance.feature_maps),
+        "models": sum(item.models for item in every),
+        **({"architectures": len(every)} if instance.others else {}),
+        "forward_operators": sum(len(item.forward) for item in every),
+        "backward_operators": sum(len(item.backward) for item in every),
+        "feature_maps": sum(len(item.feature_maps) for item in every),
         "bandwidth_bytes_per_s": instance.bandwidth,
     }
 
 
-def _profiles(instance: MultiModel) -> list[dict[str, int]]:
-    """Return the time and memory of each number of fused models."""
-    arrays = (instance.sub_array(size) for size in instance.sizes)
+def _profiles(instance: MultiModel) -> list[dict[str, int | str]]:
+    """Return the time and memory of each number of fused models, architecture by architecture."""
     return [
         {
+            **({"architecture": item.name, "of": item.models} if instance.others else {}),
             "models": array.models,
             "compute_ns": array.compute_ns,
             "store_all_peak_bytes": array.store_all_peak_bytes,
@@ -30,21 +32,23 @@ def _profiles(instance: MultiModel) -> list[dict[str, int]]:
             "static_bytes": array.static_bytes,
             "largest_peak_bytes": array.largest_peak_bytes,
         }
-        for array in arrays
+        for item in instance.architectures
+        for array in map(item.fused, item.sizes)
     ]
 
 
 def _profile_rows(instance: MultiModel) -> list[tuple[str, str]]:
     return [
         (
-            f"{profile['models']} fused",
-            f"{format_ns(profile['compute_ns'])}, no-saving peak "
-            f"{exact_bytes(profile['store_all_peak_bytes'])}, feature maps "
-            f"{format_bytes(profile['feature_map_bytes'])}, static "
-            f"{format_bytes(profile['static_bytes'])}, largest operator "
-            f"{format_bytes(profile['largest_peak_bytes'])}",
+            f"{array.models} fused" + (f" of {item.name}" if instance.others else ""),
+            f"{format_ns(array.compute_ns)}, no-saving peak "
+            f"{exact_bytes(array.store_all_peak_bytes)}, feature maps "
+            f"{format_bytes(array.idle_bytes)}, static "
+            f"{format_bytes(array.static_bytes)}, largest operator "
+            f"{format_bytes(array.largest_peak_bytes)}",
         )
-        for profile in _profiles(instance)
+        for item in instance.architectures
+        for array in map(item.fused, item.sizes)
     ]
 
 

@@ -8,8 +8,10 @@ from functools import cached_property
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Memory, Share, amount_or_share, bytes_of
+from jettison.instances.multi_model.architecture import Architecture
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.sub_array import SubArray
+from jettison.instances.multi_model.sub_array_key import Key, key_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class MultiModelTraining:
         instance's own. Given, it replaces measured times as well. On a link that both directions
         share, two transfers at a time have half of its total each.
     models
-        How many of the models to train; None for all.
+        How many of the models to train; None for all, which all of several architectures are.
 
     Raises
     ------
@@ -63,41 +65,73 @@ class MultiModelTraining:
         object.__setattr__(self, "memory", memory)
         if self.bandwidth is not None:
             object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
+        own = self.instance.architectures
+        total = sum(item.models for item in own)
         if self.models is None:
-            object.__setattr__(self, "models", self.instance.models)
+            object.__setattr__(self, "models", total)
         elif (
             isinstance(self.models, bool)
             or not isinstance(self.models, int)
-            or not 1 <= self.models <= self.instance.models
+            or not 1 <= self.models <= total
         ):
             raise InputError(
                 f"{self.models!r}",
                 field="models",
-                expected=f"{self.instance.name} has 1 to {self.instance.models} models",
+                expected=f"{self.instance.name} has 1 to {total} models",
             )
-        reachable = {0}
-        for total in range(1, self.count + 1):
-            if any(total - size in reachable for size in self.instance.sizes):
-                reachable.add(total)
-        if self.count not in reachable:
+        if len(own) > 1 and self.models != total:
             raise InputError(
-                f"{self.count} models cannot be divided into sub-arrays of "
-                f"{', '.join(map(str, self.instance.sizes))}",
+                f"{self.models} of {total} models of {len(own)} architectures",
                 field="models",
-                expected="add a profile of one model, or choose another number",
+                expected="leave it out: with several architectures all models are trained",
             )
-        if isinstance(memory, Share) and self.count not in self.instance.sizes:
+        for count, item in zip(self.counts, own, strict=True):
+            self._check_divisible(count, item)
+        if isinstance(memory, Share) and (len(own) > 1 or self.count not in own[0].sizes):
+            missing = "different" if len(own) > 1 else "fused"
             raise InputError(
-                f"{memory} of the peak of {self.count} fused models, whose profile is missing",
+                f"{memory} of the peak of {self.count} {missing} models, whose profile is missing",
                 field="memory",
                 expected="write an amount (40GiB)",
             )
 
+    def _check_divisible(self, count: int, architecture: Architecture) -> None:
+        reachable = {0}
+        for total in range(1, count + 1):
+            if any(total - size in reachable for size in architecture.sizes):
+                reachable.add(total)
+        if count not in reachable:
+            raise InputError(
+                f"{count} models cannot be divided into sub-arrays of "
+                f"{', '.join(map(str, architecture.sizes))}",
+                field="models",
+                expected="add a profile of one model, or choose another number",
+            )
+
     @property
     def count(self) -> int:
-        """Number of models to train."""
+        """Number of models to train, of all architectures together."""
         assert self.models is not None
         return self.models
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of models to train of each architecture."""
+        if not self.instance.others:
+            return (self.count,)
+        return tuple(item.models for item in self.instance.architectures)
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """Sub-arrays that the models may be divided into, ascending."""
+        return tuple(
+            key_of(place, size)
+            for place, (count, item) in enumerate(
+                zip(self.counts, self.instance.architectures, strict=True)
+            )
+            for size in item.sizes
+            if size <= count
+        )
 
     @cached_property
     def memory_bytes(self) -> int:
@@ -115,30 +149,40 @@ class MultiModelTraining:
         return parse_link(self.instance.bandwidth if self.bandwidth is None else self.bandwidth)
 
     @cached_property
+    def has_measured_transfers(self) -> bool:
+        """Whether some copies take the time that the instance has for them, whatever the link."""
+        return self.bandwidth is None and any(
+            tensor.swap_ns for item in self.instance.architectures for tensor in item.feature_maps
+        )
+
+    @cached_property
     def base_time_ns(self) -> int:
         """Time of an iteration without waiting or recomputation, fused in the fastest way."""
+        return sum(self._base_time_ns(place, count) for place, count in enumerate(self.counts))
+
+    def _base_time_ns(self, architecture: int, count: int) -> int:
         least_ns: list[int | None] = [0]
-        for total in range(1, self.count + 1):
+        for total in range(1, count + 1):
             times_ns = [
-                rest + self.sub_array(size).compute_ns
-                for size in self.instance.sizes
+                rest + self.sub_array(key_of(architecture, size)).compute_ns
+                for size in self.instance.architectures[architecture].sizes
                 if size <= total and (rest := least_ns[total - size]) is not None
             ]
             least_ns.append(min(times_ns, default=None))
         # The constructor has checked that the sizes add up.
-        fastest_ns = least_ns[self.count]
+        fastest_ns = least_ns[count]
         assert fastest_ns is not None
         return fastest_ns
 
-    def sub_array(self, models: int) -> SubArray:
-        """Return the sub-array of several fused models.
+    def sub_array(self, key: Key) -> SubArray:
+        """Return a sub-array: several fused models of one architecture.
 
         Raises
         ------
         InputError
             If the instance has none of that size.
         """
-        return self.instance.sub_array(models)
+        return self.instance.sub_array(key)
 
     def swap_ns(self, array: SubArray) -> tuple[int, ...]:
         """Return the time of a copy of each feature map of a sub-array, in one direction."""

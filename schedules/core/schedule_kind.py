@@ -8,6 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from jettison.instances.core.registry import Registry
 from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.schedule_claim import ScheduleClaim
 
 S = TypeVar("S", bound=Schedule)
 
@@ -28,6 +30,9 @@ class ScheduleKind(Generic[S]):
         Returns what a file holds of a schedule, beside the header and the hash of the instance.
     read
         Returns the schedule of a document that its schema allows, for an instance.
+    claim
+        Returns the claim that files hold beside a schedule, of its problem and its replay; None
+        for kinds whose files hold no claim.
     noun
         Name of the kind for people.
     schema_package
@@ -39,6 +44,7 @@ class ScheduleKind(Generic[S]):
     instance: str
     write: Callable[[S, Any], Mapping[str, object]]
     read: Callable[[Mapping[str, Any], Any], S]
+    claim: Callable[[Any, Replay], ScheduleClaim] | None = None
     noun: str = "schedule"
     schema_package: str = "jettison.schedules"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.multi_model.sub_array_key import Key
 from jettison.schedules.multi_model.operation import MultiModelOperation
 from jettison.schedules.multi_model.shared_unit_replay import SharedUnitReplay
 from jettison.schedules.multi_model.training_replay import TrainingReplay
@@ -26,12 +27,12 @@ class TrainingUnit:
     Attributes
     ----------
     sizes
-        Models in each sub-array; one or two entries.
+        Models in each sub-array, or the key of one of another architecture; one or two entries.
     rounds
         As many as sub-arrays: the operations in the order in which they are issued.
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[Key, ...]
     rounds: tuple[Round, ...]
 
 

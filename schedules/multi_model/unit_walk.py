@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from jettison.instances.core.errors import InputError
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray, Work
+from jettison.instances.multi_model.sub_array_key import models_taken
 from jettison.schedules.core.findings import Findings
 from jettison.schedules.core.replay import Rule, Step, Transfer
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -88,11 +89,14 @@ class UnitWalk(ABC):
                 self._run_unit(unit)
             else:
                 self._position += sum(map(len, unit.rounds))
-        trained = sum(sum(unit.sizes) for unit in units)
-        if trained != self._problem.count:
-            self._findings.broken_at_end(
-                Rule.UNFINISHED, f"{trained} models are trained, not {self._problem.count}"
-            )
+        counts = self._problem.counts
+        keys = [key for unit in units for key in unit.sizes]
+        for place, trained in enumerate(models_taken(keys, len(counts))):
+            if trained != counts[place]:
+                of = f" of architecture {place}" if len(counts) > 1 else ""
+                self._findings.broken_at_end(
+                    Rule.UNFINISHED, f"{trained} models{of} are trained, not {counts[place]}"
+                )
         return TrainingReplay(
             steps=tuple(self._steps),
             peak_bytes=self._peak_bytes,

@@ -17,6 +17,7 @@ from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import find_kind, find_method, kind_of
+from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 
@@ -72,6 +73,7 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
     link = problem.link
     resources = {
         "memory_bytes": problem.memory_bytes,
+        "models": kind_of(problem).in_full(Resources(None), problem).models,
         "bytes_per_s": None if link is None else link.bytes_per_s,
         "total_bytes_per_s": None if link is None else link.shared_bytes_per_s,
     }

@@ -11,6 +11,7 @@ from jettison.instances.core.errors import InputError, JettisonError
 from jettison.instances.core.link import link_keys
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.schedule_claim import ScheduleClaim
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
 from jettison.solvers.core.gap import gap_of
@@ -137,6 +138,14 @@ class Result:
     def peak_bytes(self) -> int | None:
         """Replayed peak of the schedule."""
         return None if self.replay is None else self.replay.peak_bytes
+
+    @property
+    def claim(self) -> ScheduleClaim | None:
+        """The claim that a file of the schedule holds; None for kinds whose files hold none."""
+        if self.replay is None:
+            return None
+        make = kind_of(self.problem).schedules[0].claim
+        return None if make is None else make(self.problem, self.replay)
 
     @cached_property
     def bound(self) -> Bound | None:

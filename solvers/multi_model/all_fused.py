@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.multi_model.sub_array_key import key_of
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.outcome import Outcome
 from jettison.solvers.core.status import Termination
@@ -17,30 +18,28 @@ def all_fused(
     problem: MultiModelTraining,
     schedule: Callable[[MultiModelTraining, Sizes], ScheduledUnit | None],
 ) -> Outcome:
-    """Return the schedule of one unit of all models, or why there is none.
+    """Return the schedule of one unit of all models of each architecture, or why there is none.
 
     Parameters
     ----------
     problem
         Models to train.
     schedule
-        Schedules the unit; None where it finds nothing that fits.
+        Schedules a unit; None where it finds nothing that fits.
     """
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    if problem.count not in problem.instance.sizes:
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note=f"there is no profile of {problem.count} fused models",
-        )
-    unit = schedule(problem, (problem.count,))
-    if unit is None:
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note=f"{problem.count} fused models do not fit this way",
-        )
-    return Outcome(
-        termination=Termination.COMPLETED,
-        schedule=MultiModelSchedule((unit.executed.unit,)),
-    )
+    units = []
+    for place, count in enumerate(problem.counts):
+        own = problem.instance.architectures[place]
+        fused = f"{count} fused models" + (f" of {own.name}" if problem.instance.others else "")
+        if count not in own.sizes:
+            return Outcome(
+                termination=Termination.COMPLETED, note=f"there is no profile of {fused}"
+            )
+        unit = schedule(problem, (key_of(place, count),))
+        if unit is None:
+            return Outcome(termination=Termination.COMPLETED, note=f"{fused} do not fit this way")
+        units.append(unit.executed.unit)
+    return Outcome(termination=Termination.COMPLETED, schedule=MultiModelSchedule(tuple(units)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.multi_model.sub_array_key import Key, key_of, parts_of
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
@@ -21,7 +22,7 @@ def solve_hfta(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Train the largest sub-arrays that fit with every feature map kept, one after another.
 
     What is left of the models is one smaller sub-array, or several where there is no profile of
-    its size.
+    its size. Of several architectures one follows after the other.
 
     Notes
     -----
@@ -49,14 +50,25 @@ def solve_hfta(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     )
 
 
-def hfta_groups(problem: MultiModelTraining) -> list[int] | None:
-    """Return the groups that HFTA trains, each as large as fits; None if they do not add up."""
-    fitting = [
-        size
-        for size in problem.instance.sizes
-        if problem.sub_array(size).store_all_peak_bytes <= problem.memory_bytes
-    ]
-    return largest_first(problem.count, fitting)
+def hfta_groups(problem: MultiModelTraining) -> list[Key] | None:
+    """Return the groups that HFTA trains, each as large as fits; None if they do not add up.
+
+    One architecture follows after the other.
+    """
+    found: list[Key] = []
+    for place, count in enumerate(problem.counts):
+        fitting = [
+            models
+            for architecture, models in map(parts_of, problem.keys)
+            if architecture == place
+            and problem.sub_array(key_of(place, models)).store_all_peak_bytes
+            <= problem.memory_bytes
+        ]
+        groups = largest_first(count, fitting)
+        if groups is None:
+            return None
+        found += [key_of(place, models) for models in groups]
+    return found
 
 
 def largest_first(models: int, sizes: Collection[int]) -> list[int] | None:

@@ -12,12 +12,16 @@ from jettison.schedules.core.replay import Replay
 from jettison.schedules.multi_model.kind import MULTI_MODEL_SCHEDULE
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.schedules.multi_model.training_replay import TrainingReplay
+from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from jettison.solvers.proof.certificate import Certificate
 
 
 def _pose(instance: MultiModel, resources: Resources) -> MultiModelTraining:
@@ -35,6 +39,17 @@ def _methods() -> Sequence[Method[MultiModelTraining]]:
     from jettison.solvers.multi_model.methods import METHODS
 
     return METHODS
+
+
+def _certify(
+    problem: MultiModelTraining,
+    bounds: Sequence[Bound],
+    infeasibility: Infeasibility | None,
+    options: SolveOptions,
+) -> Certificate | None:
+    from jettison.solvers.multi_model.certifier import certify_multi_model
+
+    return certify_multi_model(problem, bounds, infeasibility, options)
 
 
 def _in_full(resources: Resources, problem: MultiModelTraining) -> Resources:
@@ -68,5 +83,6 @@ MULTI_MODEL = ProblemKind(
     reference=lambda problem: Reference(problem.base_time_ns, "recomputation or waiting"),
     in_full=_in_full,
     spent=_spent,
+    certify=_certify,
     picture=_picture,
 )

@@ -14,7 +14,8 @@ trained one after another; so the least memory is
     \min_{a_1 + \dots + a_m = n} \; \max_i \;
         \bigl( \text{static}(a_i) + \max_p \text{peak}_{a_i}(p) \bigr)
 
-over the ways to divide n models into sub-arrays.
+over the ways to divide n models into sub-arrays, and of several architectures the largest of
+these.
 """
 
 from __future__ import annotations
@@ -53,16 +54,25 @@ def multi_model_infeasibility(problem: MultiModelTraining) -> Infeasibility | No
 
 def _largest_array(problem: MultiModelTraining) -> SubArray:
     """Return the sub-array that needs most memory in the division of least memory."""
-    found: list[SubArray | None] = [None] * (problem.count + 1)
-    for total in range(1, problem.count + 1):
+    return max(
+        (_largest_of(problem, place, count) for place, count in enumerate(problem.counts)),
+        key=least_array_bytes,
+    )
+
+
+def _largest_of(problem: MultiModelTraining, architecture: int, count: int) -> SubArray:
+    """Return that of one architecture."""
+    found: list[SubArray | None] = [None] * (count + 1)
+    own = problem.instance.architectures[architecture]
+    for total in range(1, count + 1):
         candidates = []
-        for size in problem.instance.sizes:
+        for size in own.sizes:
             if size > total or (size < total and found[total - size] is None):
                 continue
-            array, rest = problem.sub_array(size), found[total - size]
+            array, rest = own.fused(size), found[total - size]
             candidates.append(array if rest is None else max(array, rest, key=least_array_bytes))
         found[total] = min(candidates, key=least_array_bytes, default=None)
-    largest = found[problem.count]
+    largest = found[count]
     # The problem has checked that the sizes add up.
     assert largest is not None
     return largest

@@ -22,11 +22,14 @@ no search.
 from __future__ import annotations
 
 import random
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
+from jettison.instances.multi_model.sub_array_key import key_of
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.clock import Clock
@@ -45,6 +48,7 @@ from jettison.solvers.multi_model.least_division import (
 )
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
+from jettison.solvers.multi_model.mu_two.method import mixed_divisions, unit_both_ways
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
 from jettison.solvers.multi_model.mu_two.unit import PolicyParams, ScheduledUnit, scheduled_unit
 
@@ -302,7 +306,7 @@ class _DivisionSearch:
     @property
     def schedule(self) -> MultiModelSchedule | None:
         """The best schedule so far."""
-        found = best_division(self._problem.count, self._times_ns())
+        found = best_division(self._problem.counts, self._times_ns())
         if found is None:
             return None
         return MultiModelSchedule(
@@ -331,7 +335,7 @@ class _DivisionSearch:
             if not waiting:
                 if not self._clock.left_s and self.schedule is not None:
                     return Termination.TIME_LIMIT
-                found = best_division(self._problem.count, floors_ns | self._times_ns())
+                found = best_division(self._problem.counts, floors_ns | self._times_ns())
                 assert found is not None
                 waiting = [sizes for sizes in found.units if sizes not in self.units][:1]
                 if not waiting:
@@ -347,7 +351,7 @@ class _DivisionSearch:
         if ended is not None:
             return ended
         while True:
-            found = best_division(self._problem.count, self._times_ns())
+            found = best_division(self._problem.counts, self._times_ns())
             assert found is not None
             waiting = [self.units[sizes] for sizes in set(found.units)]
             waiting = [unit for unit in waiting if not unit.is_over]
@@ -361,7 +365,7 @@ class _DivisionSearch:
 
     def _report(self) -> None:
         """Tell of a schedule that is faster, and of the progress."""
-        found = best_division(self._problem.count, self._times_ns())
+        found = best_division(self._problem.counts, self._times_ns())
         known_ns = self._incumbent.time_ns
         if found is not None and (known_ns is None or found.value < known_ns):
             schedule = self.schedule
@@ -372,7 +376,16 @@ class _DivisionSearch:
 
 def _units_of_baselines(problem: MultiModelTraining) -> set[Sizes]:
     """Return the units that the schedules of the other heuristics consist of."""
-    divisions = paired_divisions(problem.count, problem.instance.sizes)
+    divisions: Iterable[tuple[Sizes, ...]]
+    if problem.instance.others:
+        divisions = [
+            found.units
+            for scheduler in (scheduled_unit, unit_both_ways)
+            for found in deque(mixed_divisions(problem, scheduler, Clock(None)), maxlen=1)
+        ]
+    else:
+        divisions = paired_divisions(problem.count, problem.instance.sizes)
     units = {tuple(sorted(unit)) for division in divisions for unit in division}
+    fused = [key_of(place, count) for place, count in enumerate(problem.counts)]
     groups = hfta_groups(problem) or []
-    return units | {(size,) for size in (problem.count, *groups)}
+    return units | {(key,) for key in (*fused, *groups)}

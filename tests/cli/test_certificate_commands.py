@@ -128,10 +128,13 @@ def test_the_time_limit_is_the_certificates_own_and_without_one_there_is_no_file
 
 
 def test_a_problem_without_certificates_says_so_before_any_work(
-    terminal: Terminal, certificate: Path
+    terminal: Terminal, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = f"multi-model bert-x8 --memory 40GiB --certificate {certificate}"
-    assert "bounds of multi-model have no certificates" in terminal.error(f"bound {words}")
+    without = "jettison.cli.certificate_output.can_be_certified"
+    with monkeypatch.context() as patch:
+        patch.setattr(without, lambda _: False)
+        err = terminal.error(f"bound {CHAIN} --certificate {certificate}")
+    assert "bounds of remat-chain have no certificates" in err
     err = terminal.error(f"bound {CHAIN} --certificate /nowhere/at/all")
     assert "the folder does not exist" in err
     err = terminal.error(f"bound {CHAIN} --certificate {certificate.parent}")

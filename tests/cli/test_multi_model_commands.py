@@ -159,3 +159,45 @@ def test_bad_input_ends_with_one_error_and_status_2(
     del models_file
     assert message in terminal.error(words)
     assert not (terminal.folder / "new.json").exists()
+
+
+def test_models_of_two_architectures_are_joined_solved_certified_and_verified(
+    terminal: Terminal, models_file: str
+) -> None:
+    del models_file
+    terminal.run("generate multi-model --operators 6 --models 2 --seed 9 -o other.json")
+    code, out, err = terminal.run(
+        "generate joined-models models.json other.json --models 2,2 -o joined.json"
+    )
+    assert (code, out) == (0, "")
+    assert "12 operators" in err
+    found = terminal.json("show joined.json")
+    assert (found["models"], found["architectures"]) == (4, 2)
+    assert [profile["of"] for profile in found["profiles"]] == [2] * 5
+    assert "1 fused of random-models-n6-t3-x2-s9" in terminal.output("show joined.json")
+    answer = terminal.json("solve multi-model joined.json --memory 100kB -o plan.json")
+    (file,) = terminal.json("verify plan.json --instance joined.json")["files"]
+    assert file["time_ns"] == answer["time_ns"]
+    words = "bound multi-model joined.json --memory 100kB --method bound --certificate c.gz"
+    assert terminal.json(words)["certified_lower_bound_ns"] == answer["time_ns"]
+    line = terminal.output("verify c.gz --instance joined.json --models 4 --memory 100kB")
+    assert "proved: no schedule takes less than" in line
+    err = terminal.error("verify c.gz --instance joined.json --models 3")
+    assert "the certificate is about 4 models, and --models is 3 models" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("models.json", "instances: 1 instances; give at least two"),
+        ("models.json chain.json", "instances: small is a chain; give multi-model ones"),
+        ("models.json models.json --models 1,x", "models: '1,x'; write numbers, such as 4,4"),
+        ("models.json models.json --models 1", "models: 1 numbers for 2 architectures"),
+        ("models.json models.json --models 1,99", "models: 99; write a number of models"),
+    ],
+)
+def test_what_cannot_be_joined_is_one_error(
+    terminal: Terminal, models_file: str, words: str, message: str
+) -> None:
+    del models_file
+    assert message in terminal.error(f"generate joined-models {words} -o new.json")

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from jettison import check_certificate, load, load_schedule
 from jettison.cli.verify.instance_set_check import verify_set
+from jettison.cli.verify.schedule import verify_schedule
+from jettison.instances.core.json_file import read_json
 from jettison.instances.importers.dtr_graph import import_dtr_log
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.importers.layer_graph import import_layer_graph, import_layer_graph_chain
@@ -47,6 +49,12 @@ def _read_schedule(problem: str, instance: str, resources: Resources) -> Callabl
         return replay_schedule(posed, load_schedule(path, posed.instance)).violations
 
     return read
+
+
+def _read_claimed_schedule(path: Path) -> object:
+    instance = CORPUS / "multi-model.json"
+    load_schedule(path, load(instance))
+    return verify_schedule(read_json(path), path, [str(instance)], Resources(None)).statement
 
 
 def _read_pipedream(path: Path) -> object:
@@ -121,6 +129,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "results.json": _read_instance,
         "sharded-graph.json": _read_instance,
         "strategy-graph.json": _read_instance,
+        "joined-models.json": _read_instance,
         "multi-model.json": _read_instance,
         "program-on-mesh.json": _read_instance,
         "set/planted-m2-v100-s0-0.json": _read_set("planted-m2-v100-s0-0.json"),
@@ -144,9 +153,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "strategy-graph.schedule.json": _read_schedule(
             "sharding", "strategy-graph.json", Resources("80%")
         ),
-        "multi-model.schedule.json": _read_schedule(
-            "multi-model", "multi-model.json", Resources("1kB")
-        ),
+        "multi-model.schedule.json": _read_claimed_schedule,
         "certificate.txt": check_certificate,
         "certificate.gz": check_certificate,
         "chain.certificate": check_certificate,
@@ -156,6 +163,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "sharded-graph.certificate": check_certificate,
         "strategy-graph.certificate": check_certificate,
         "cycle.certificate": check_certificate,
+        "multi-model.certificate": check_certificate,
         "study.toml": _read_study,
         "record.json": _read_record,
         "checkmate.json": import_networkx_graph,

@@ -16,6 +16,7 @@ from jettison import RematSharding, Sharding, save_schedule
 from jettison.certificates.certificate_file import MAGIC
 from jettison.certificates.claim import instance_sha256
 from jettison.cli.main import main
+from jettison.multi_model import joined_models
 from jettison.solvers.core.problem import Problem
 from jettison.studies.result_folder import ResultFolder
 from tests.remat_graph.result_graphs import graph_with_results
@@ -91,12 +92,14 @@ def write_instances_and_schedules() -> None:
         "offload": jt.RematOffloadChain(UNEVEN, "100%", "1GB/s"),
     }
     jt.save(graph_with_results(2), FOLDER / "results.json")
+    jt.save(joined_models(MULTI_MODELS[:2]), FOLDER / "joined-models.json")
     for name, problem in problems.items():
         if name != "offload":
             jt.save(problem.instance, FOLDER / f"{name}.json")
         result = jt.solve(problem)
         assert result.schedule is not None, name
-        save_schedule(result.schedule, problem.instance, FOLDER / f"{name}.schedule.json")
+        path = FOLDER / f"{name}.schedule.json"
+        save_schedule(result.schedule, problem.instance, path, result.claim)
 
 
 def write_schedules_with_drops() -> None:
@@ -148,6 +151,7 @@ def write_certificates() -> None:
         "sharded-graph": RematSharding(WAITING, "80%"),
         "strategy-graph": Sharding(RING, "80%"),
         "cycle": jt.WeightOffload(EQUAL_LAYERS, "80%", "1GB/s"),
+        "multi-model": jt.MultiModelTraining(MULTI_MODELS[0], "20B"),
     }
     for name, problem in problems.items():
         certificate = jt.bound(problem, certify=True).certificate

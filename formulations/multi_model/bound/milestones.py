@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from jettison.instances.multi_model.sub_array import Work
+from jettison.instances.multi_model.sub_array import SubArray, Work
 
 
 @dataclass(frozen=True)
@@ -92,3 +92,15 @@ class Milestones:
 
     def _onward(self, milestone: int) -> tuple[Work, ...]:
         return self.works[self.places[milestone] : (*self.places, len(self.works))[milestone + 1]]
+
+
+def pass_milestones(profile: SubArray, most: int) -> tuple[Milestones, Milestones]:
+    """Return about `most` milestones of the forward and of the backward pass of a sub-array."""
+    arrives = [0] * (len(profile.forward) + 1)
+    leaves = [0] * len(profile.backward)
+    for tensor in profile.tensors:
+        arrives[tensor.last_forward + 1] += tensor.size_bytes
+        leaves[tensor.first_backward] += tensor.size_bytes
+    idle = list(accumulate(arrives))[:-1]
+    left = [profile.idle_bytes - gone for gone in accumulate(leaves)]
+    return Milestones.of(profile.forward, idle, most), Milestones.of(profile.backward, left, most)

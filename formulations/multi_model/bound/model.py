@@ -166,6 +166,7 @@ from jettison.formulations.multi_model.bound.sub_array_rows import BoundSubArray
 from jettison.instances.core.link import Link
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
+from jettison.instances.multi_model.sub_array_key import Key
 
 _NS_PER_S = 10**9
 
@@ -209,7 +210,7 @@ class MultiModelUnitBound:
     milestones: int = 10
     rows: frozenset[BoundRows] = frozenset(BoundRows)
 
-    def build(self, problem: MultiModelTraining, sizes: tuple[int, ...]) -> UnitBoundModel:
+    def build(self, problem: MultiModelTraining, sizes: tuple[Key, ...]) -> UnitBoundModel:
         """Build the model of a unit of one or two sub-arrays of these sizes.
 
         The rows are quadratic in the number of milestones; time is linear in the tensors for each.

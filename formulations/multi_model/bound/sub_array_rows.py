@@ -6,13 +6,12 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate
 
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.multi_model.bound import tensor_path as paths
 from jettison.formulations.multi_model.bound.columns import Terms
-from jettison.formulations.multi_model.bound.milestones import Milestones
+from jettison.formulations.multi_model.bound.milestones import pass_milestones
 from jettison.formulations.multi_model.bound.tensor_path import TensorPath
 from jettison.instances.multi_model.sub_array import SubArray
 
@@ -55,15 +54,7 @@ class BoundSubArray:
         self.place = place
         self.profile = profile
         tensors = profile.tensors
-        arrives = [0] * (len(profile.forward) + 1)
-        leaves = [0] * len(profile.backward)
-        for tensor in tensors:
-            arrives[tensor.last_forward + 1] += tensor.size_bytes
-            leaves[tensor.first_backward] += tensor.size_bytes
-        idle = list(accumulate(arrives))[:-1]
-        left = [profile.idle_bytes - gone for gone in accumulate(leaves)]
-        self.forward = Milestones.of(profile.forward, idle, milestones)
-        self.backward = Milestones.of(profile.backward, left, milestones)
+        self.forward, self.backward = pass_milestones(profile, milestones)
         self.movable = [place for place, tensor in enumerate(tensors) if tensor.size_bytes]
         self._bytes = [memory.to_model(tensor.size_bytes) for tensor in tensors]
         self._swap = [time.to_model(duration) for duration in swap_ns]

@@ -33,6 +33,10 @@ A kernel of :math:`f` operations in :math:`t` tiles that moves :math:`b` bytes t
         \bigl\lceil k t / 108 \bigr\rceil \cdot \frac{f / t}{\text{rate of a processor}}, \;
         \frac{\max(k b, \text{filling})}{\text{memory bandwidth}} \Bigr) .
 
+`V100` is a V100 with 32 GB, by the same assumptions: 80 processors that sustain 80 % of the 15.7
+TFLOP/s of its data sheet, 157 operations per ns each; 900 bytes per ns; 3 MiB that fill it, as 80
+processors in place of 108 do; and the same link, as Table C of the µ-TWO paper says of its machine.
+
 So :math:`k` fused kernels never take longer than :math:`k` single ones, and less where one of them
 does not fill the device: launches, small transfers, and waves of tiles that are not full. Integers
 only, rounded up, so that numbers are the same on any machine.
@@ -69,6 +73,10 @@ class AssumedDevice:
         Time from one kernel to the next.
     link_bytes_per_s
         To the host, each way.
+    processors
+        Streaming multiprocessors.
+    filling_bytes
+        Bytes that a kernel has to move to fill the device memory.
     """
 
     name: str
@@ -76,9 +84,18 @@ class AssumedDevice:
     memory_bytes_per_ns: int = MEMORY_BYTES_PER_NS
     launch_ns: int = LAUNCH_NS
     link_bytes_per_s: int = LINK_BYTES_PER_S
+    processors: int = PROCESSORS
+    filling_bytes: int = FILLING_BYTES
 
 
 A100 = AssumedDevice("A100 40 GB, assumed rates")
+V100 = AssumedDevice(
+    "V100 32 GB, assumed rates",
+    tile_flops_per_ns=157,
+    memory_bytes_per_ns=900,
+    processors=80,
+    filling_bytes=3 * 2**20,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +118,10 @@ class Kernel:
 
     def duration_ns(self, models: int, device: AssumedDevice = A100) -> int:
         """Return the time of the kernel, fused over several models."""
-        waves = _ceil(models * self.tiles, PROCESSORS)
+        waves = _ceil(models * self.tiles, device.processors)
         computing_ns = _ceil(waves * self.flops, self.tiles * device.tile_flops_per_ns)
-        moving_ns = _ceil(max(models * self.moved_bytes, FILLING_BYTES), device.memory_bytes_per_ns)
+        moved_bytes = max(models * self.moved_bytes, device.filling_bytes)
+        moving_ns = _ceil(moved_bytes, device.memory_bytes_per_ns)
         return device.launch_ns + max(computing_ns, moving_ns)
 
 

@@ -24,7 +24,6 @@ from jettison.instances.core.provenance import Provenance, Scalar
 from jettison.instances.generators.fused_networks.device import (
     A100,
     NUMBER_BYTES,
-    PROCESSORS,
     AssumedDevice,
     Kernel,
     elementwise,
@@ -201,8 +200,9 @@ class FusedStep:
                 input_shape=input_shape,
                 dtype="float32",
                 note="computed from the shapes of the layers, no device was measured; assumed: "
-                f"{PROCESSORS} processors of {device.tile_flops_per_ns} operations per ns, device "
-                f"memory of {device.memory_bytes_per_ns} bytes per ns, {device.launch_ns} ns for "
-                "each launch; static memory: weights, their gradients, batch",
+                f"{device.processors} processors of {device.tile_flops_per_ns} operations per ns, "
+                f"device memory of {device.memory_bytes_per_ns} bytes per ns, "
+                f"{device.launch_ns} ns for each launch; "
+                "static memory: weights, their gradients, batch",
             ),
         )

@@ -107,7 +107,7 @@ class DivisionBound:
         """Raise bounds until none in the division of least sum can be raised."""
         while self._clock.left_s:
             values = {sizes: bound.solver_ns for sizes, bound in self.units.items()}
-            division = best_division(self._problem.count, values)
+            division = best_division(self._problem.counts, values)
             assert division is not None
             if self._options.on_progress is not None:
                 self._options.on_progress(Progress(self._clock.seconds, None, division.value))
@@ -150,7 +150,7 @@ class DivisionBound:
             method=method,
         )
 
-    def _value(self, values: dict[tuple[int, ...], int]) -> int:
-        division = best_division(self._problem.count, values)
+    def _value(self, values: dict[Sizes, int]) -> int:
+        division = best_division(self._problem.counts, values)
         assert division is not None
         return division.value

@@ -108,7 +108,7 @@ class _DivisionSearch:
     def run(self) -> Termination:
         """Search until the best division is proved."""
         while self._clock.left_s:
-            division = best_division(self._problem.count, self._least_ns())
+            division = best_division(self._problem.counts, self._least_ns())
             assert division is not None
             if self._tell(division.value):
                 return Termination.COMPLETED
@@ -151,7 +151,7 @@ class _DivisionSearch:
         known, known_ns = self._incumbent.schedule, self._incumbent.time_ns
         if known is not None and known_ns is not None and known_ns < time_ns:
             time_ns, schedule = known_ns, known
-        division = best_division(self._problem.count, self._least_ns())
+        division = best_division(self._problem.counts, self._least_ns())
         assert division is not None
         return Outcome(
             termination=termination,
@@ -175,7 +175,7 @@ class _DivisionSearch:
 
     def _schedule(self) -> tuple[int, MultiModelSchedule]:
         times_ns = {sizes: unit.time_ns for sizes, unit in self._exact.items()}
-        division = best_division(self._problem.count, times_ns)
+        division = best_division(self._problem.counts, times_ns)
         assert division is not None
         units = tuple(self._exact[sizes].unit for sizes in division.units)
         return division.value, MultiModelSchedule(units)

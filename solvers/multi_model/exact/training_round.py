@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray, Work
+from jettison.instances.multi_model.sub_array_key import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class TrainingRound:
         )
 
 
-def rounds_of(problem: MultiModelTraining, sizes: tuple[int, ...]) -> tuple[TrainingRound, ...]:
+def rounds_of(problem: MultiModelTraining, sizes: tuple[Key, ...]) -> tuple[TrainingRound, ...]:
     """Return the rounds of a unit, in their order."""
     arrays = [problem.sub_array(size) for size in sizes]
     static_bytes = sum(array.static_bytes for array in arrays)

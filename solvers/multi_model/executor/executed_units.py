@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.multi_model.sub_array_key import Key
 from jettison.schedules.multi_model.operation import MultiModelAction, MultiModelOperation
 from jettison.schedules.multi_model.schedule import Round, TrainingUnit
 from jettison.schedules.multi_model.shared_unit_replay import SharedUnitReplay
@@ -55,7 +56,7 @@ class UnitExecutor:
         If there is no profile of a size.
     """
 
-    def __init__(self, problem: MultiModelTraining, sizes: Sequence[int]) -> None:
+    def __init__(self, problem: MultiModelTraining, sizes: Sequence[Key]) -> None:
         self.sizes = tuple(sizes)
         self.arrays = tuple(problem.sub_array(size) for size in sizes)
         self._memory_bytes = problem.memory_bytes

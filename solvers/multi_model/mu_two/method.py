@@ -19,7 +19,7 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.all_fused import all_fused
-from jettison.solvers.multi_model.least_division import Sizes
+from jettison.solvers.multi_model.least_division import Sizes, best_division, units_that_fit
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
@@ -44,7 +44,7 @@ class ScheduledDivision:
     schedule
         The schedule of an iteration; None where a pair does not fit.
     time_ns
-        Its replayed time, or None.
+        Its time, the sum of the replayed times of its pairs, or None.
     """
 
     units: tuple[Sizes, ...]
@@ -92,8 +92,51 @@ def scheduled_divisions(
         if len(pairs) < len(units):
             yield ScheduledDivision(units, None, None)
             continue
-        schedule = MultiModelSchedule(tuple(pairs))
-        yield ScheduledDivision(units, schedule, schedule.replay(problem).time_ns)
+        time_ns = sum(pair.executed.time_ns for sizes in units if (pair := made[sizes]))
+        yield ScheduledDivision(units, MultiModelSchedule(tuple(pairs)), time_ns)
+
+
+def mixed_divisions(
+    problem: MultiModelTraining, scheduler: UnitScheduler, clock: Clock
+) -> Iterator[ScheduledDivision]:
+    """Yield divisions of models of several architectures, each faster than the one before.
+
+    The paper leaves them to future work (Appendix E): only models of one architecture are fused,
+    pairs may join two, and the divisions are too many to go through. But no unit depends on the
+    others, so that the fastest division follows from the time of every unit by dynamic programming
+    (`best_division`). Units are all pairs, not only those of the closest iteration times, and
+    sub-arrays alone.
+
+    Parameters
+    ----------
+    problem
+        The models.
+    scheduler
+        Schedules a unit.
+    clock
+        Ends the search between two units, at the best division so far.
+
+    Notes
+    -----
+    For s sub-arrays that may be chosen, at most :math:`s (s + 3) / 2` units.
+    """
+    made: dict[Sizes, ScheduledUnit] = {}
+    known_ns: int | None = None
+    units = units_that_fit(problem)
+    alone = sum(len(unit) == 1 for unit in units)
+    for number, sizes in enumerate(units, start=1):
+        unit = scheduler(problem, sizes)
+        if unit is not None:
+            made[sizes] = unit
+        # All sub-arrays alone are known first; then every pair may be an improvement.
+        if number >= alone and (unit is not None or number == alone):
+            times_ns = {key: item.executed.time_ns for key, item in made.items()}
+            best = best_division(problem.counts, times_ns)
+            if best is not None and (known_ns is None or best.value < known_ns):
+                known_ns = best.value
+                chosen = tuple(made[key].executed.unit for key in best.units)
+                yield ScheduledDivision(best.units, MultiModelSchedule(chosen), best.value)
+        clock.require_time()
 
 
 def solve_mu_two(
@@ -101,7 +144,8 @@ def solve_mu_two(
 ) -> Outcome:
     """Schedule every division into pairs, and return the fastest that fits.
 
-    The note has all of them with their times.
+    The note has all of them with their times. Of several architectures it is the fastest division
+    into units (`mixed_divisions`), and the note has those that were the fastest so far.
 
     Notes
     -----
@@ -163,7 +207,11 @@ def _fastest_division(
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
-    divisions = scheduled_divisions(problem, scheduler)
+    divisions = (
+        mixed_divisions(problem, scheduler, clock)
+        if problem.instance.others
+        else scheduled_divisions(problem, scheduler)
+    )
     tried: list[ScheduledDivision] = []
     with Ending() as ending:
         clock.require_time()
@@ -172,10 +220,11 @@ def _fastest_division(
             clock.require_time()
     fits = [division for division in tried if division.time_ns is not None]
     best = min(fits, key=lambda division: division.time_ns or 0, default=None)
-    note = "divisions into pairs: " + "; ".join(map(str, tried))
+    what = "units" if problem.instance.others else "pairs"
+    note = f"divisions into {what}: " + "; ".join(map(str, tried))
     return Outcome(
         termination=ending.termination,
         schedule=None if best is None else best.schedule,
         work={"divisions": len(tried)},
-        note=note if best else f"no division into pairs of sub-arrays fits ({note})",
+        note=note if best else f"no division into {what} of sub-arrays fits ({note})",
     )

@@ -24,6 +24,7 @@ import numpy as np
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
+from jettison.instances.multi_model.sub_array_key import Key
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model.mu_two.merged_graph import IdleMemory, MergedGraph
 from jettison.solvers.multi_model.mu_two.offloads import OffloadCalculator
@@ -142,7 +143,7 @@ class _BackwardPass:
 
 def unit_decisions(
     problem: MultiModelTraining,
-    sizes: tuple[int, ...],
+    sizes: tuple[Key, ...],
     limit_bytes: int,
     strategy: OutOfMemoryStrategy = OutOfMemoryStrategy.HYBRID,
 ) -> UnitDecisions | None:

@@ -1,0 +1,1 @@
+"""Formulation of training several models, as the checker reads it."""
