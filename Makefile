@@ -33,7 +33,7 @@ help:
 	touch $@
 
 # The package is installed in editable form; a change of the native sources builds it again.
-.venv/installed: .venv/made pyproject.toml CMakeLists.txt jettison.py.in $(shell find solvers/_native -type f)
+.venv/installed: .venv/made pyproject.toml CMakeLists.txt jettison.py.in $(wildcard columns/*.py) $(shell find solvers/_native -type f)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
 	touch $@
 
