@@ -52,9 +52,9 @@ def register_allocation(
     checked_amount(registers, "registers", "bytes")
     for place, inputs in enumerate(reads):
         for source in inputs:
-            if not 0 <= source < place:
+            if not isinstance(source, int) or not 0 <= source < place:
                 raise InputError(
-                    f"{source}",
+                    f"{source!r}",
                     field=f"reads[{place}]",
                     expected="name positions of earlier nodes, counted from 0",
                 )

@@ -104,18 +104,20 @@ def _numbered(edges: Collection[Edge], number: int) -> tuple[list[Edge], int]:
     checked_amount(number, "number", "vertices")
     if not edges:
         raise InputError("there is none", field="edges", expected="give at least one edge")
-    position_of = {end: place for place, end in enumerate(sorted({*chain.from_iterable(edges)}))}
     pairs: dict[Edge, None] = {}
-    for place, (one, other) in enumerate(edges):
-        pair = (position_of[min(one, other)], position_of[max(one, other)])
-        if one == other or pair in pairs:
+    for place, edge in enumerate(edges):
+        is_edge = len({*edge}) == len(edge) == 2 and all(isinstance(end, int) for end in edge)
+        pair = (min(edge), max(edge)) if is_edge else None
+        if pair is None or pair in pairs:
             raise InputError(
-                f"{(one, other)}",
+                f"{edge}",
                 field=f"edges[{place}]",
-                expected="name two different vertices, and each edge once",
+                expected="name two different vertices by whole numbers, and each edge once",
             )
         pairs[pair] = None
-    return list(pairs), len(position_of)
+    position_of = {end: place for place, end in enumerate(sorted({*chain.from_iterable(pairs)}))}
+    numbered = [(position_of[one], position_of[other]) for one, other in pairs]
+    return numbered, len(position_of)
 
 
 def _check_size(nodes: int) -> None:

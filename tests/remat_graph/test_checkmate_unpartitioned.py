@@ -197,6 +197,14 @@ def test_its_bound_of_all_says_whether_something_is_computed_again(problem: Rema
         )
 
 
+def test_what_is_computed_again_at_least_is_the_shortest_node() -> None:
+    # 2 + 1 + 1 + 1 ns, and a again, 2 ns; in more rounds something else might be, of 1 ns.
+    result = solve_with(RematGraph(SKIP, 7), "checkmate-unpartitioned", SolveOptions(gap=0))
+    bounds = {bound.valid_for: bound.time_ns for bound in result.bounds}
+    assert bounds[ScheduleClass.STAGED] == 7
+    assert bounds[ScheduleClass.ALL] == 6
+
+
 def test_what_does_not_fit_and_what_fits_anyway_is_known_without_the_solver() -> None:
     for memory_bytes, status in ((6, "infeasible"), (8, "optimal")):
         problem = RematGraph(SKIP, memory_bytes)

@@ -107,6 +107,7 @@ def test_programs_of_six_nodes_in_another_order_than_their_own() -> None:
         ([], 3, "nodes: the graph is empty"),
         ([(), (1,)], 3, r"reads\[1\]: 1"),
         ([(), (-1,)], 3, r"reads\[1\]: -1"),
+        ([(), (0.0,)], 3, r"reads\[1\]: 0.0"),
         ([(), (0, 0)], 3, "stands twice"),
         ([()], -1, "registers: -1 is negative"),
     ],

@@ -94,6 +94,8 @@ def test_names_of_vertices_do_not_matter() -> None:
     [
         ([], 1, "edges: there is none"),
         ([(0, 0)], 1, r"edges\[0\]"),
+        ([(0, 1, 2)], 1, r"edges\[0\]"),
+        ([(0, 0.5)], 1, r"edges\[0\]: \(0, 0.5\)"),
         ([(0, 1), (1, 0)], 1, r"edges\[1\]"),
         ([(0, 1)], -1, "number: -1 is negative"),
         (list(pairwise(range(9000))), 1, "nodes"),
