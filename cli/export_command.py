@@ -68,7 +68,7 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write the integer program of a problem as MPS or LP, a quadratic one as NL too.
+    """Write the integer program of a problem as MPS, LP or NL.
 
     remat-graph is written as Checkmate's ILP or another formulation; a chain is turned into its
     graph first. checkmate and residency are exact for staged schedules; checkmate-unpartitioned
