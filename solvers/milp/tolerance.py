@@ -1,4 +1,4 @@
-"""Outcome of a search whose remaining gap is below the tolerance of the solver.
+"""Outcome of a search that the tolerances of the solver have left open.
 
 A model counts in at most :math:`2^{29}` units, and a point may violate rows by a tolerance
 (`IntegerScale`). Where the amounts of an instance differ by more than that, the plan of a point can
@@ -13,7 +13,7 @@ from dataclasses import replace
 from jettison.solvers.core.outcome import Outcome
 from jettison.solvers.core.status import Termination
 
-BELOW_TOLERANCE = "what is left of the gap is below the tolerance of the solver"
+BELOW_TOLERANCE = "the model is solved, within tolerances of the solver that leave this gap open"
 
 
 def left_open(outcome: Outcome) -> Outcome:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from jettison.solvers.core.model_files import ModelChoice, ModelFiles
+from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
 if TYPE_CHECKING:
     from jettison.formulations.milp.array_model import ArrayModel
@@ -27,11 +28,15 @@ class ShardedFormulation(StrEnum):
 def build_model(problem: RematSharding, choice: ModelChoice) -> ArrayModel | QuadraticModel:
     """Build the model of a choice; formulations load when they are needed.
 
+    Sizes far above the memory are cut as the methods cut them, so that a solver's tolerance of the
+    memory rows stays below a byte.
+
     Raises
     ------
     InputError
         If the graph has no reduced problem, and the formulation is of that.
     """
+    problem = with_sizes_that_matter(problem)
     match ShardedFormulation(choice.formulation):
         case ShardedFormulation.KIWI_REDUCED:
             from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact

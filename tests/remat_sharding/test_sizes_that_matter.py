@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from jettison import RematSharding, ShardedGraph
+from jettison.formulations.milp.array_model import ArrayModel
 from jettison.remat_sharding import Resharding, Role
+from jettison.solvers.core.model_files import ModelChoice
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
+from jettison.solvers.remat_sharding.model_files import build_model
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan
 from tests.remat_sharding.samples import training_steps
@@ -47,6 +51,14 @@ def test_the_fastest_plan_beside_a_strategy_that_never_fits_is_found(method: str
     result = solve_with(COARSE, method, OPTIONS)
     assert result.status.startswith("optimal")
     assert result.time_ns == 30
+
+
+@pytest.mark.parametrize("formulation", ["kiwi-full", "kiwi-reduced", "kiwi-elementwise"])
+def test_a_file_of_its_model_sees_the_small_sizes_too(formulation: str) -> None:
+    model = build_model(COARSE, ModelChoice(formulation=formulation))
+    assert isinstance(model, ArrayModel)
+    written = np.abs(model.data[model.data != 0])
+    assert written.max() / written.min() < 1000
 
 
 def test_what_never_fits_becomes_the_least_multiple_above_twice_the_memory() -> None:
