@@ -226,6 +226,8 @@ def test_the_demonstration_says_that_all_is_equal(capsys: pytest.CaptureFixture[
     assert "yes, to the bit" in capsys.readouterr().out
     assert main([*small, "--dropout", "0.1"]) == 2
     assert "draws random numbers" in capsys.readouterr().err
+    assert main([*small, "--dropout", "2"]) == 2
+    assert "dropout: 2.0; write a number from 0 to 1" in capsys.readouterr().err
     assert main(["--steps", "0"]) == 2
     assert "--steps: 0" in capsys.readouterr().err
 
