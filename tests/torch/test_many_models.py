@@ -232,6 +232,19 @@ def test_the_demonstration_says_that_all_is_equal(capsys: pytest.CaptureFixture[
     assert "--steps: 0" in capsys.readouterr().err
 
 
+def test_the_demonstration_ends_in_one_line_after_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from jettison.torch.multi_model import __main__ as demonstration
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demonstration, "optimal_trainer", interrupted)
+    assert demonstration.main(["--models", "2", "--depth", "1", "--batch", "2"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_training_that_is_interrupted_leaves_unfinished_units_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
