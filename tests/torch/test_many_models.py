@@ -175,6 +175,28 @@ def test_models_of_two_units_are_trained_one_unit_after_the_other() -> None:
         assert report.peak_bytes == report.predicted_peak_bytes
 
 
+def test_a_unit_is_gone_when_the_next_one_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jettison.instances.profilers.torch_graphs.fused_program import FusedProgram
+
+    tensors, loaded = FusedProgram.tensors, []
+
+    def noted(*arguments: Any) -> Any:
+        assert not any(tensor() is not None for tensor in loaded)
+        found = tensors(*arguments)
+        loaded.extend(map(weakref.ref, found.registers.values()))
+        return found
+
+    made = case("perceptron", "sgd", 3, (1, 2))
+    single = one_after_the_other(made.array.instance.sub_array(1))
+    monkeypatch.setattr(FusedProgram, "tensors", noted)
+    gc.disable()
+    try:
+        made.train(made.problem(2**30), MultiModelSchedule((single,) * 3))
+    finally:
+        gc.enable()
+    assert loaded
+
+
 def test_training_goes_on_where_it_stopped() -> None:
     made = case("perceptron", "adam", 4, (2,))
     problem, schedule = made.problem(2**30), drawn_schedule(made.array.instance, 2, 5)

@@ -175,6 +175,8 @@ class MultiModelTrainer:
             training = _UnitTraining(self, unit, first, batches)
             reports.append(training.run())
             first += training.models
+            # The next unit has the device to itself from its loading on.
+            del training
         limit_bytes = self.problem.memory_bytes
         peak_bytes = max(report.peak_bytes for report in reports)
         if peak_bytes > limit_bytes:
