@@ -15,7 +15,8 @@ from jettison.cli.option_groups import SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.units import format_bytes, format_ns
+from jettison.instances.core.memory import Amount
+from jettison.instances.core.units import format_bytes, format_ns, parse_bytes
 from jettison.instances.generators.training_networks import NETWORKS
 from jettison.instances.generators.training_step import LARGEST_BATCH
 from jettison.instances.remat_graph.graph import Graph
@@ -61,6 +62,7 @@ def largest_batch_command(
     Example: jettison largest-batch vgg-19 --memory 14GiB
     """
     make = _network(network)
+    amount = _amount(memory)
     passes = _passes(extra_passes)
     if not 1 <= most <= LARGEST_BATCH:
         raise InputError(f"{most}", field="most", expected=f"write 1 to {LARGEST_BATCH}")
@@ -69,7 +71,7 @@ def largest_batch_command(
     line = ProgressLine(f"{network} {chosen}")
     try:
         found = largest_batch(
-            lambda batch: RematGraph(make(batch), memory),
+            lambda batch: RematGraph(make(batch), amount),
             most=most,
             extra_passes=passes,
             method=chosen,
@@ -89,6 +91,16 @@ def _network(name: str) -> Callable[[int], Graph]:
     if name not in NETWORKS:
         raise InputError(name, field="network", expected=f"name one of {', '.join(NETWORKS)}")
     return NETWORKS[name]
+
+
+def _amount(text: str) -> Amount:
+    # A share of the peak would be another amount for each batch.
+    try:
+        return Amount(parse_bytes(text))
+    except InputError as error:
+        raise InputError(
+            error.problem, field="memory", expected="write one amount for all, such as 12GiB"
+        ) from None
 
 
 def _passes(text: str) -> Fraction:

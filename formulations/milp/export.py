@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import lazy_loader as lazy
@@ -85,6 +86,10 @@ def _plain_quadratic(model: QuadraticModel, path: Path) -> None:
 
 
 def _write_nl(model: QuadraticModel, target: Path) -> None:
-    for ending, text in zip((".nl", ".row", ".col"), model.nl_texts(), strict=True):
-        with replacing(target.with_suffix(ending)) as stream:
+    stem = target.name.removesuffix(".nl")
+    with ExitStack() as files:
+        # Names that nothing can be written to are refused before a file is replaced, and the model
+        # is the last one: where it is new, so are its names.
+        for ending, text in zip((".nl", ".row", ".col"), model.nl_texts(), strict=True):
+            stream = files.enter_context(replacing(target.with_name(stem + ending)))
             stream.write(text.encode())

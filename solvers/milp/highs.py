@@ -54,9 +54,9 @@ def solve_model(
 ) -> ModelSolution:
     """Solve `model` with HiGHS.
 
-    Ctrl-C ends the run with the best point so far (termination ``interrupted``); HiGHS hears of it
-    at its next check, which a long presolve or root relaxation can put off. A second Ctrl-C raises
-    ``KeyboardInterrupt`` at once.
+    Ctrl-C ends the run with the best point so far. The termination is ``interrupted`` even where
+    HiGHS ended before it heard of it. It hears of it at its next check, which a long presolve or
+    root relaxation can put off. A second Ctrl-C raises ``KeyboardInterrupt`` at once.
 
     Parameters
     ----------
@@ -95,6 +95,7 @@ def solve_model(
     # second run with another number fails in the same thread, so every run gets a thread of its
     # own. It also leaves this thread free to hear Ctrl-C.
     worker = threading.Thread(target=run.work, name="highs", daemon=True)
+    is_interrupted = False
     try:
         worker.start()
         ending = run.listen(record)
@@ -103,6 +104,7 @@ def solve_model(
         if worker.ident is None:
             # It has not begun, and ends at once if it does.
             raise
+        is_interrupted = True
         ending = run.listen(record)
     except BaseException:
         run.stop.set()
@@ -114,6 +116,9 @@ def solve_model(
         raise ending
     solution = _read_solution(model, options, ending, record, time.perf_counter() - started)
     solution = replace(solution, work=run.effort.done)
+    if is_interrupted:
+        # HiGHS may have ended before it heard of it; the caller must hear of it all the same.
+        return replace(solution, termination=Termination.INTERRUPTED)
     if run.effort.is_over and solution.termination is Termination.INTERRUPTED:
         return replace(solution, termination=Termination.WORK_LIMIT)
     return solution

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.instances.core.errors import InputError
@@ -104,7 +104,8 @@ def solve_in_child(
         return child.result(record, stop)
     except KeyboardInterrupt:
         child.ask_to_stop()
-        return child.result(record)
+        # The child may have ended before it heard of it.
+        return replace(child.result(record), termination=Termination.INTERRUPTED)
     finally:
         child.close()
 

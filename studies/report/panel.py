@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.memory import Amount, parse_memory
-from jettison.solvers.core.registry import methods_of
+from jettison.solvers.core.registry import find_kind
 from jettison.studies.report import words
 from jettison.studies.report.run import Run
 
@@ -136,7 +136,7 @@ def _labels(runs: Sequence[Run]) -> dict[str, str]:
             values.add(option)
     found: dict[str, str] = {}
     orders = {
-        problem: [method.name for method in methods_of(problem)]
+        problem: [method.name for method in find_kind(problem).methods()]
         for problem in {run.job.problem for run in runs}
     }
 

@@ -22,6 +22,19 @@ from tests.milp.highs_models import HARD_KNAPSACK, assert_nothing_is_known, knap
 from tests.studies.driver import is_alive, wait_until
 
 
+def test_ctrl_c_is_heard_even_if_the_child_has_ended_by_then() -> None:
+    presses = iter([signal.SIGINT])
+
+    def press_once(_: Floats) -> None:
+        for press in presses:
+            signal.raise_signal(press)
+
+    small = knapsack(items=20, rows=2)
+    solution = solve_in_child(small, wall_limit_s=60, on_incumbent=press_once)
+    assert next(presses, None) is None
+    assert solution.termination is Termination.INTERRUPTED
+
+
 def test_a_child_gives_the_same_answer_as_a_run_in_this_process() -> None:
     model, options = knapsack(items=30), HighsOptions(gap=0, seed=3)
     here, there = solve_model(model, options), solve_in_child(model, options, wall_limit_s=60)

@@ -58,6 +58,21 @@ def test_ctrl_c_ends_the_run_with_the_best_point_so_far() -> None:
     assert HARD_KNAPSACK.violations(solution.values) == {}
 
 
+def test_ctrl_c_after_the_last_step_of_highs_is_heard_too() -> None:
+    presses = iter([signal.SIGINT])
+
+    def press_at_the_end(_: Floats) -> None:
+        for press in presses:
+            for thread in threading.enumerate():
+                if thread.name == "highs":
+                    thread.join()
+            signal.raise_signal(press)
+
+    solution = solve_model(knapsack(), HighsOptions(gap=0), on_incumbent=press_at_the_end)
+    assert solution.termination is Termination.INTERRUPTED
+    assert solution.answer is Answer.OPTIMAL
+
+
 def test_ctrl_c_is_heard_while_the_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     begins = threading.Thread.start
 

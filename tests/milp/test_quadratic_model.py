@@ -126,6 +126,22 @@ def test_another_ending_is_refused(tmp_path: Path) -> None:
         write_model(pair(), tmp_path / "model.gms")
 
 
+def test_a_model_whose_names_cannot_be_written_replaces_nothing(tmp_path: Path) -> None:
+    (tmp_path / "model.col").mkdir()
+    for ending in (".nl", ".row"):
+        (tmp_path / f"model{ending}").write_text("before", encoding="utf-8")
+    with pytest.raises(InputError, match="a folder has this name"):
+        write_model(pair(), tmp_path / "model.nl")
+    assert {path.name for path in tmp_path.iterdir()} == {"model.nl", "model.row", "model.col"}
+    for ending in (".nl", ".row"):
+        assert (tmp_path / f"model{ending}").read_text(encoding="utf-8") == "before"
+
+
+def test_a_name_that_is_only_an_ending_is_kept(tmp_path: Path) -> None:
+    write_model(pair(), tmp_path / ".nl")
+    assert {path.name for path in tmp_path.iterdir()} == {".nl", ".row", ".col"}
+
+
 def test_scip_solves_a_model_and_tells_what_it_finds() -> None:
     pytest.importorskip("pyscipopt", reason="SCIP solves the model")
     points: list[Any] = []

@@ -178,6 +178,33 @@ def test_a_schedule_in_another_order_is_found_where_no_staged_one_fits() -> None
     assert result.status != "optimal"
 
 
+@given(tight_remat_graphs(max_nodes=5))
+@settings(max_examples=40, deadline=None)
+def test_its_bound_of_all_says_whether_something_is_computed_again(problem: RematGraph) -> None:
+    graph = problem.instance
+    best_ns = least_time_ns(graph, problem.memory_bytes)
+    options = SolveOptions(time_limit_s=None, gap=0)
+    result = solve_with(problem, "checkmate-unpartitioned", options)
+    bound = result.bound_of_all
+    if best_ns is not None and bound is not None:
+        assert bound.time_ns <= best_ns
+    if best_ns == graph.base_time_ns:
+        assert result.time_ns == best_ns
+    elif min(node.duration_ns for node in graph.nodes):
+        refused = result.infeasibility
+        assert (bound is not None and bound.time_ns > graph.base_time_ns) or (
+            refused is not None and refused.valid_for is ScheduleClass.ALL
+        )
+
+
+def test_what_is_computed_again_at_least_is_the_shortest_node() -> None:
+    # 2 + 1 + 1 + 1 ns, and a again, 2 ns; in more rounds something else might be, of 1 ns.
+    result = solve_with(RematGraph(SKIP, 7), "checkmate-unpartitioned", SolveOptions(gap=0))
+    bounds = {bound.valid_for: bound.time_ns for bound in result.bounds}
+    assert bounds[ScheduleClass.STAGED] == 7
+    assert bounds[ScheduleClass.ALL] == 6
+
+
 def test_what_does_not_fit_and_what_fits_anyway_is_known_without_the_solver() -> None:
     for memory_bytes, status in ((6, "infeasible"), (8, "optimal")):
         problem = RematGraph(SKIP, memory_bytes)

@@ -192,6 +192,9 @@ def test_the_command_finds_the_largest_batch_of_a_network(terminal: Terminal) ->
     [
         ("vgg-12 --memory 1GiB", "network"),
         ("vgg-11 --memory 50%", "write one amount for all"),
+        ("vgg-11 --memory 50% --most 1", "write one amount for all"),
+        ("vgg-11 --memory 1", "'1' has no unit; write one amount for all"),
+        ("vgg-11 --memory alpha=0.2", "write one amount for all"),
         ("vgg-11 --memory 1GiB --most 0", "most"),
         ("vgg-11 --memory 1GiB --extra-passes=-1", "extra_passes"),
         ("vgg-11 --memory 1GiB --extra-passes many", "extra_passes"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jettison.solvers.core.method import Method
 from jettison.studies.report.curves import curve_figure
 from jettison.studies.report.figure import Figure, Trace, styles_of
 from jettison.studies.report.gaps import bound_distance
@@ -36,6 +37,16 @@ def test_methods_are_named_with_options_only_where_these_vary() -> None:
     # In the order of the table of methods, and seeds are the same method.
     assert list(panel.by_label) == ["rotor, 1 s", "rotor, 5 s", "revolve"]
     assert len(panel.by_label["revolve"]) == 2
+
+
+def test_the_order_of_methods_does_not_depend_on_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Method, "can_run", property(lambda method: method.needs is None))
+    names = ["kiwi-full", "kiwi-reduced-scip", "alpa"]
+    runs = [run_of(name, 10, 20, problem="remat-sharding") for name in reversed(names)]
+    (panel,) = panels_of(runs)
+    assert list(panel.by_label) == names
 
 
 def test_jobs_on_several_instances_or_problems_are_panels_of_their_own() -> None:
