@@ -49,7 +49,10 @@ def build(
     """
     entry = zoo_model(name)
     for field, value in {"batch": batch, "input_size": input_size, **arguments}.items():
-        if isinstance(value, int) and value < 1:
+        if field == "dropout":
+            if not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise InputError(f"{value}", field=field, expected="write a number from 0 to 1")
+        elif isinstance(value, int) and value < 1:
             raise InputError(f"{value}", field=field, expected="write a whole number from 1")
     if util.find_spec("torch") is None:
         raise MissingExtraError("PyTorch", "torch", "building a model of the zoo")

@@ -45,6 +45,98 @@ def test_models_that_are_not_alike_are_refused(second: Any, message: str) -> Non
         profile([nn.Linear(4, 2), second()], torch.zeros(3, 4))
 
 
+class Scaled(nn.Module):
+    def __init__(self, scale: Any) -> None:
+        super().__init__()
+        self.inner, self.scale = nn.Linear(4, 2), scale
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x) * self.scale
+
+
+def test_models_whose_code_differs_are_refused_for_the_first_one_would_run_for_all() -> None:
+    batch = torch.zeros(3, 4)
+    with pytest.raises(InputError, match=r"models\[1\]: the attribute scale is 3.0, and 2.0 in"):
+        profile([Scaled(2.0), Scaled(3.0)], batch)
+    with pytest.raises(
+        InputError, match=r"models\[1\]: the attribute 0.scale is \(1, 3\), and \(1"
+    ):
+        profile([nn.Sequential(Scaled((1, end))) for end in (2, 3)], batch)
+    with pytest.raises(
+        InputError, match=r"models\[1\]: the attribute scale is <built-in method sin"
+    ):
+        profile([Scaled(torch.cos), Scaled(torch.sin)], batch)
+    assert profile([Scaled(2.0), Scaled(2.0)], batch)
+
+
+def test_trained_parameters_of_two_models_are_refused_and_frozen_ones_are_not() -> None:
+    batch, both = torch.zeros(3, 4), nn.Linear(4, 4)
+    models = [nn.Sequential(both, nn.Linear(4, 2)) for _ in range(2)]
+    with pytest.raises(
+        InputError,
+        match=r"models\[1\]: the parameter model.0.weight is also model.0.weight of model",
+    ):
+        profile(models, batch)
+    both.requires_grad_(False)
+    assert profile(models, batch)
+    with pytest.raises(
+        InputError, match=r"models\[1\]: the parameter loss.weight is also loss.weigh"
+    ):
+        profile([nn.Linear(4, 2), nn.Linear(4, 2)], batch, loss=nn.Bilinear(2, 1, 1))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_parameters_in_which_hyperparameters_are_rounded_are_refused(name: str) -> None:
+    kind = getattr(torch, name)
+    models = [Scaled(1).to(kind), Scaled(1).to(kind)]
+    with pytest.raises(InputError, match=f"models: the parameter model.inner.weight is {name}"):
+        profile(models, torch.zeros(3, 4, dtype=kind), loss=lambda output: output.abs().mean())
+
+
+def test_models_that_changed_after_the_profile_are_refused() -> None:
+    batch, models = torch.zeros(3, 4), [nn.Linear(4, 2) for _ in range(2)]
+    trainer = executor.optimal_trainer(profile(models, batch), memory=2**30)
+    batches = [[batch, batch]]
+    models[1].double()
+    with pytest.raises(InputError, match=r"models\[1\]: .* weight is float64 .* when it was prof"):
+        trainer.train(batches)
+    models[1].float()
+    models[0].bias.requires_grad_(False)
+    with pytest.raises(InputError, match=r"models\[0\]: .* bias is .* not trained, and float32"):
+        trainer.train(batches)
+    models[0].bias.requires_grad_(True)
+    models[0].eval()
+    with pytest.raises(InputError, match=r"models\[0\]: a module is in evaluation mode"):
+        trainer.train(batches)
+    models[0].train()
+    assert trainer.train(batches).losses.shape == (1, 2)
+
+
+def test_what_is_no_tensor_and_no_number_is_refused() -> None:
+    batch, models = torch.zeros(3, 4), [nn.Linear(4, 2) for _ in range(2)]
+    for changes, message in (
+        ({"warmup": -1}, "warmup: -1; write a number from 0"),
+        ({"repeats": 0}, "repeats: 0; write a number from 1"),
+        ({"repeats": 1.5}, "repeats: 1.5; write"),
+        ({"sizes": [1.5]}, r"sizes: \[1.5\]; write numbers from 1 to 2"),
+        ({"sizes": []}, r"sizes: \[\]; write"),
+        ({"sample_loss_arguments": (3,)}, "sample_loss_arguments: a int; give a tensor"),
+    ):
+        with pytest.raises(InputError, match=message):
+            profile(models, batch, **changes)
+    with pytest.raises(InputError, match="sample_input: a list; give a tensor"):
+        profile(models, [1.0])
+    with pytest.raises(InputError, match="models: a Sequential; give a list of models"):
+        profile(nn.Sequential(*models), batch)
+    with pytest.raises(InputError, match=r"models\[0\]: a str; give a module"):
+        profile(["linear"], batch)
+    trainer = executor.optimal_trainer(profile(models, batch), memory=2**30)
+    with pytest.raises(InputError, match=r"batches\[0\]\[1\]: a int; give a tensor"):
+        trainer.train([[batch, 2]])
+    # A tensor of all batches is a sequence of them as well.
+    assert trainer.train(torch.zeros(5, 2, 3, 4)).losses.shape == (5, 2)
+
+
 def test_one_model_twice_is_refused() -> None:
     model = nn.Linear(4, 2)
     with pytest.raises(InputError, match=r"models\[2\]: model 0 again"):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
+import threading
+import weakref
 from collections import Counter
 from contextlib import nullcontext
 from importlib import util
@@ -172,6 +175,28 @@ def test_models_of_two_units_are_trained_one_unit_after_the_other() -> None:
         assert report.peak_bytes == report.predicted_peak_bytes
 
 
+def test_a_unit_is_gone_when_the_next_one_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jettison.instances.profilers.torch_graphs.fused_program import FusedProgram
+
+    tensors, loaded = FusedProgram.tensors, []
+
+    def noted(*arguments: Any) -> Any:
+        assert not any(tensor() is not None for tensor in loaded)
+        found = tensors(*arguments)
+        loaded.extend(map(weakref.ref, found.registers.values()))
+        return found
+
+    made = case("perceptron", "sgd", 3, (1, 2))
+    single = one_after_the_other(made.array.instance.sub_array(1))
+    monkeypatch.setattr(FusedProgram, "tensors", noted)
+    gc.disable()
+    try:
+        made.train(made.problem(2**30), MultiModelSchedule((single,) * 3))
+    finally:
+        gc.enable()
+    assert loaded
+
+
 def test_training_goes_on_where_it_stopped() -> None:
     made = case("perceptron", "adam", 4, (2,))
     problem, schedule = made.problem(2**30), drawn_schedule(made.array.instance, 2, 5)
@@ -223,8 +248,23 @@ def test_the_demonstration_says_that_all_is_equal(capsys: pytest.CaptureFixture[
     assert "yes, to the bit" in capsys.readouterr().out
     assert main([*small, "--dropout", "0.1"]) == 2
     assert "draws random numbers" in capsys.readouterr().err
+    assert main([*small, "--dropout", "2"]) == 2
+    assert "dropout: 2.0; write a number from 0 to 1" in capsys.readouterr().err
     assert main(["--steps", "0"]) == 2
     assert "--steps: 0" in capsys.readouterr().err
+
+
+def test_the_demonstration_ends_in_one_line_after_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from jettison.torch.multi_model import __main__ as demonstration
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demonstration, "optimal_trainer", interrupted)
+    assert demonstration.main(["--models", "2", "--depth", "1", "--batch", "2"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_training_that_is_interrupted_leaves_unfinished_units_as_they_were(
@@ -256,3 +296,71 @@ def test_training_that_is_interrupted_leaves_unfinished_units_as_they_were(
             assert torch.equal(mine, its)
     # The other unit begins with its first step, and the first one goes on.
     assert torch.equal(trainer.train(made.batches).losses[:, 1:], whole[:, 1:])
+
+
+class BrokenError(Exception):
+    pass
+
+
+def test_what_fails_in_a_stream_is_raised_and_holds_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from jettison.instances.profilers.torch_graphs.held_storages import HeldStorages
+    from jettison.torch.multi_model.streams import ThreadStreams
+
+    submit, hold = ThreadStreams.submit, HeldStorages.hold
+    submitted: list[Any] = []
+    held: list[weakref.ref[Any]] = []
+
+    def failing(streams: Any, lane: Any, work: Any, after: Any, begin: Any = None) -> Any:
+        submitted.append(lane)
+
+        def broken() -> None:
+            raise BrokenError
+
+        return submit(streams, lane, broken if len(submitted) == 20 else work, after, begin)
+
+    def noted(account: Any, tensors: Any) -> None:
+        found = list(tensors)
+        held.extend(map(weakref.ref, found))
+        hold(account, found)
+
+    made = case("perceptron", "sgd", 4, (2,))
+    problem, schedule = made.problem(2**30), drawn_schedule(made.array.instance, 2, 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(ThreadStreams, "submit", failing)
+        patched.setattr(HeldStorages, "hold", noted)
+        gc.collect()
+        gc.disable()
+        try:
+            with pytest.raises(BrokenError) as caught:
+                made.train(problem, schedule)
+            assert {thread.name for thread in threading.enumerate()}.isdisjoint(
+                lane.value for lane in submitted
+            )
+            del caught
+            assert held
+            assert not any(tensor() is not None for tensor in held)
+        finally:
+            gc.enable()
+
+
+def test_a_training_that_diverges_is_the_same_as_by_itself() -> None:
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(3, 1).double() for _ in range(2)]
+    before = copy.deepcopy(models)
+    batches = [[torch.randn(4, 3, dtype=torch.float64) for _ in models] for _ in range(4)]
+    optimizer = executor.SGD(10**200)
+
+    def loss(output: Any) -> Any:
+        return (output**2).sum()
+
+    array = executor.profile_models(
+        models, batches[0][0], loss=loss, optimizers=optimizer, warmup=0, repeats=1
+    )
+    report = executor.optimal_trainer(array, memory=2**30).train(batches)
+    assert report.losses[-1].isnan().all()
+    for place, old in enumerate(before):
+        alone = executor.train_separately(old, loss, [step[place] for step in batches], optimizer)
+        assert not alone.differences(models[place], report.losses[:, place].tolist())
+        assert alone.differences(old, report.losses[:, place].tolist())

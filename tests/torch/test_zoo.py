@@ -246,6 +246,8 @@ def test_every_name_of_the_catalogue_can_be_built() -> None:
         for name in MODEL_NAMES:
             model = build(name, batch=1, input_size=32, **sizes.get(name, {})).model
             assert sum(parameter.numel() for parameter in model.parameters()) > 0, name
+        without = build("gpt2", batch=1, input_size=32, dropout=0, **sizes["gpt2"])
+        assert without.model_arguments["dropout"] == 0
 
 
 @pytest.mark.parametrize(
@@ -253,6 +255,10 @@ def test_every_name_of_the_catalogue_can_be_built() -> None:
     [
         ({"name": "resnet20"}, "'resnet20' is not a model of the zoo; choose from resnet18"),
         ({"name": "resnet18", "batch": 0}, "batch: 0; write a whole number"),
+        (
+            {"name": "gpt2", "depth": 1, "hidden": 8, "heads": 2, "dropout": 2},
+            "dropout: 2; write a number from 0 to 1",
+        ),
         ({"name": "resnet18", "depth": 50}, "depth: it is 18 already"),
         ({"name": "gpt2-small", "sequence": 8}, "sequence: it is 32 already"),
         ({"name": "resnet18", "width": 2}, "resnet takes depth, classes, stem"),

@@ -26,7 +26,10 @@ _NETWORK = {"hidden": 64, "heads": 4, "vocabulary": 200}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration; return the exit status: 0 if all is equal, 1 if not, 2 for input."""
+    """Run the demonstration; return the exit status.
+
+    It is 0 if all is equal, 1 if not, 2 for bad input, 130 after Ctrl-C.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m jettison.torch.multi_model",
         description="Train small GPT-2s together by a multi-model schedule, in double precision, "
@@ -45,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
 
 
 def _demonstrate(options: argparse.Namespace) -> int:

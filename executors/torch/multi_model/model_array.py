@@ -21,6 +21,13 @@ from jettison.instances.profilers.torch_graphs.swapped_profiles import (
     TrainingProfile,
     profile_training,
 )
+from jettison.torch.multi_model.model_look import (
+    Look,
+    check_look,
+    check_own_parameters,
+    described,
+    look_of,
+)
 from jettison.torch.step_program import Loss, LossStep
 
 Batch: TypeAlias = "Tensor | Sequence[Tensor]"
@@ -40,12 +47,15 @@ class ModelArray:
         A batch of one model, and the further arguments of the loss.
     profile
         Programs of fused steps, and what was measured of them.
+    look
+        What all models looked like then.
     """
 
     steps: tuple[LossStep, ...]
     optimizers: tuple[Hyperparameters, ...]
     sample: tuple[Tensor, ...]
     profile: TrainingProfile
+    look: Look
 
     @property
     def instance(self) -> MultiModel:
@@ -66,6 +76,17 @@ class ModelArray:
         """Return the optimizer of some models beside one another."""
         return fused_optimizer(self.optimizers[first : first + size], like=self.optimizers)
 
+    def check_models(self) -> None:
+        """Check that the models look as they did when they were profiled.
+
+        Raises
+        ------
+        InputError
+            If one does not.
+        """
+        for place, model in enumerate(self.models):
+            check_look(model, place, self.look, "when it was profiled")
+
     def check(self, batch: Batch, where: str) -> None:
         """Check that a batch looks like the sample.
 
@@ -74,8 +95,8 @@ class ModelArray:
         InputError
             If it does not.
         """
-        found = [_described(item) for item in as_inputs(batch)]
-        expected = [_described(item) for item in self.sample]
+        found = [described(item) for item in as_inputs(batch, where)]
+        expected = [described(item) for item in self.sample]
         if found != expected:
             raise InputError(
                 " and ".join(found) or "nothing",
@@ -84,9 +105,23 @@ class ModelArray:
             )
 
 
-def as_inputs(batch: Batch) -> tuple[Tensor, ...]:
-    """Return a batch and the further arguments of the loss."""
-    return (batch,) if isinstance(batch, Tensor) else tuple(batch)
+def as_inputs(batch: Batch, where: str = "batch") -> tuple[Tensor, ...]:
+    """Return a batch and the further arguments of the loss.
+
+    Raises
+    ------
+    InputError
+        If one is no tensor.
+    """
+    parts = tuple(batch) if isinstance(batch, list | tuple) else (batch,)
+    for part in parts:
+        if not isinstance(part, Tensor):
+            raise InputError(
+                f"a {type(part).__name__}",
+                field=where,
+                expected="give a tensor, or a list of tensors where the loss takes more than one",
+            )
+    return parts
 
 
 def profile_models(
@@ -107,8 +142,8 @@ def profile_models(
     Parameters
     ----------
     models
-        In training mode, 1 to 64, alike but for the contents of their parameters. They are shared,
-        not copied, and stay as they are.
+        In training mode, 1 to 64, alike but for the contents of their parameters and buffers: the
+        code of the first is run for all. They are shared, not copied, and stay as they are.
     sample_input
         One batch of one model, on the device to train on.
     optimizers
@@ -131,15 +166,19 @@ def profile_models(
     Raises
     ------
     InputError
-        If the models differ, draw random numbers, update buffers, or cannot be traced or fused; if
-        nothing fits into the memory: the message has the least that does.
+        If the models differ or share trained parameters, draw random numbers, update buffers, or
+        cannot be traced or fused; if nothing fits into the memory: the message has the least that
+        does.
     """
-    models = tuple(models)
-    if not 1 <= len(models) <= LARGEST_MODELS:
+    if isinstance(models, nn.Module) and not isinstance(models, nn.ModuleList):
         raise InputError(
-            f"{len(models)} models", field="models", expected=f"give 1 to {LARGEST_MODELS}"
+            f"a {type(models).__name__}", field="models", expected="give a list of models"
         )
-    _check_alike(models)
+    models = tuple(models)
+    _check_models(models)
+    for field, value, least in (("warmup", warmup, 0), ("repeats", repeats, 1)):
+        if not isinstance(value, int) or value < least:
+            raise InputError(f"{value!r}", field=field, expected=f"write a number from {least}")
     of_each = tuple(optimizers) if isinstance(optimizers, Sequence) else (optimizers,) * len(models)
     if len(of_each) != len(models):
         raise InputError(
@@ -148,7 +187,14 @@ def profile_models(
             expected="give one for each model, or one for all",
         )
     steps = tuple(LossStep(model, loss) for model in models)
-    sample = tuple(item.detach() for item in (sample_input, *sample_loss_arguments))
+    check_own_parameters(steps)
+    sample = tuple(
+        item.detach()
+        for item in (
+            *as_inputs([sample_input], "sample_input"),
+            *as_inputs([*sample_loss_arguments], "sample_loss_arguments"),
+        )
+    )
     kind = type(models[0]).__name__
     profile = profile_training(
         steps,
@@ -161,12 +207,21 @@ def profile_models(
         warmup=warmup,
         repeats=repeats,
     )
-    return ModelArray(steps, of_each, sample, profile)
+    return ModelArray(steps, of_each, sample, profile, look_of(models[0]))
 
 
-def _check_alike(models: Sequence[nn.Module]) -> None:
-    """Check that models have the same modules, modes, parameters and buffers as the first."""
-    first = models[0]
+def _check_models(models: Sequence[nn.Module]) -> None:
+    """Check that these are 1 to 64 models, each of them once, that look like the first."""
+    for place, model in enumerate(models):
+        if not isinstance(model, nn.Module):
+            raise InputError(
+                f"a {type(model).__name__}", field=f"models[{place}]", expected="give a module"
+            )
+    if not 1 <= len(models) <= LARGEST_MODELS:
+        raise InputError(
+            f"{len(models)} models", field="models", expected=f"give 1 to {LARGEST_MODELS}"
+        )
+    look = look_of(models[0])
     seen: dict[int, int] = {}
     for place, model in enumerate(models):
         if seen.setdefault(id(model), place) != place:
@@ -175,39 +230,7 @@ def _check_alike(models: Sequence[nn.Module]) -> None:
                 field=f"models[{place}]",
                 expected="give different models: copy.deepcopy() makes one",
             )
-        if not all(module.training for module in model.modules()):
-            raise InputError(
-                "a module is in evaluation mode",
-                field=f"models[{place}]",
-                expected="call model.train() first",
-            )
-        for what, mine, others in (
-            ("module", _modules(model), _modules(first)),
-            ("parameter or buffer", _tensors(model), _tensors(first)),
-        ):
-            differing = next(
-                (
-                    key
-                    for key in dict.fromkeys((*others, *mine))
-                    if mine.get(key) != others.get(key)
-                ),
-                None,
-            )
-            if differing is not None:
-                raise InputError(
-                    f"the {what} {differing or 'at the top'} is "
-                    f"{mine.get(differing, 'absent')}, and "
-                    f"{others.get(differing, 'absent')} in the first model",
-                    field=f"models[{place}]",
-                    expected="give models of one architecture: only they can be fused",
-                )
-
-
-def _modules(model: nn.Module) -> dict[str, str]:
-    return {
-        name: f"{type(module).__name__}({module.extra_repr()})"
-        for name, module in model.named_modules()
-    }
+        check_look(model, place, look, "in the first model")
 
 
 def _amount_bytes(memory: str | int) -> int:
@@ -216,16 +239,3 @@ def _amount_bytes(memory: str | int) -> int:
         if isinstance(memory, str)
         else checked_amount(memory, "memory", "bytes")
     )
-
-
-def _tensors(model: nn.Module) -> dict[str, str]:
-    named = (*model.named_parameters(), *model.named_buffers())
-    return {
-        name: _described(item) + ("" if item.requires_grad else ", not trained")
-        for name, item in named
-    }
-
-
-def _described(tensor: Tensor) -> str:
-    kind = str(tensor.dtype).removeprefix("torch.")
-    return f"{kind} of size {tuple(tensor.size())} on {tensor.device}"

@@ -171,6 +171,8 @@ class ScheduleInterpreter:
                 run.tensors.losses.copy_(program.losses(frame))
             local[place] = made.stored
             held.release(made.unread)
+            # What nothing reads is not held while the next operator runs.
+            del made
             for above in graph.inputs[place]:
                 if above in local and last_read[above] == place:
                     held.release(local.pop(above).values())

@@ -32,15 +32,15 @@ class SeparateTraining:
     gradients: dict[str, Tensor]
 
     def differences(self, model: nn.Module, losses: Sequence[float]) -> list[str]:
-        """Return what of a trained model and its losses differs from this, in any bit."""
-        found = [] if tuple(losses) == self.losses else ["losses"]
+        """Return what of a trained model and its losses differs from this, in any bit.
+
+        One NaN, of a training that diverged, is as another.
+        """
+        found = [] if _is_same(_numbers(losses), _numbers(self.losses)) else ["losses"]
         for name, parameter in model.named_parameters():
-            if not torch.equal(parameter, self.parameters[name]):
+            if not _is_same(parameter.detach(), self.parameters[name]):
                 found.append(name)
-            gradient = self.gradients.get(name)
-            if (gradient is None) is not (parameter.grad is None) or (
-                gradient is not None and not torch.equal(parameter.grad, gradient)
-            ):
+            if not _is_same(parameter.grad, self.gradients.get(name)):
                 found.append(f"gradient of {name}")
         return found
 
@@ -93,15 +93,30 @@ def train_separately(
     )
 
 
+def _numbers(losses: Sequence[float]) -> Tensor:
+    return torch.tensor(losses, dtype=torch.float64)
+
+
+def _is_same(mine: Tensor | None, other: Tensor | None) -> bool:
+    if mine is None or other is None:
+        return mine is other
+    return mine.shape == other.shape and bool(
+        (mine.eq(other) | (mine.isnan() & other.isnan())).all()
+    )
+
+
 def _optimizer(parameters: Sequence[Tensor], kind: Hyperparameters) -> torch.optim.Optimizer:
     if isinstance(kind, SGD):
         return torch.optim.SGD(
-            parameters, lr=kind.lr, momentum=kind.momentum, weight_decay=kind.weight_decay
+            parameters,
+            lr=float(kind.lr),
+            momentum=float(kind.momentum),
+            weight_decay=float(kind.weight_decay),
         )
     return torch.optim.Adam(
         parameters,
-        lr=kind.lr,
-        betas=(kind.beta1, kind.beta2),
-        eps=kind.eps,
-        weight_decay=kind.weight_decay,
+        lr=float(kind.lr),
+        betas=(float(kind.beta1), float(kind.beta2)),
+        eps=float(kind.eps),
+        weight_decay=float(kind.weight_decay),
     )

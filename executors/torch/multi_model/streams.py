@@ -142,6 +142,9 @@ class ThreadStreams:
             waiting.put(None)
         for thread in self._threads:
             thread.join()
+        # Its trace has the frames of the thread, and with them tensors, which would live on in a
+        # circle until it is found.
+        self._failure = None
 
     def submit(
         self, lane: Lane, work: Work, after: Iterable[Event], begin: Begin | None = None

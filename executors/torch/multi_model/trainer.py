@@ -151,12 +151,14 @@ class MultiModelTrainer:
         Raises
         ------
         InputError
-            If there are no steps, or a batch is missing or does not look like the sample.
+            If there are no steps, a batch is missing or does not look like the sample, or a model
+            does not look as it did when it was profiled.
         ExecutionError
             If more is held than the limit: the profile is not that of this step.
         """
+        self.array.check_models()
         count = len(self.array.steps)
-        if not batches:
+        if len(batches) == 0:
             raise InputError("no step is given", field="batches", expected="give one or more")
         for step, of_models in enumerate(batches):
             if len(of_models) != count:
@@ -173,6 +175,8 @@ class MultiModelTrainer:
             training = _UnitTraining(self, unit, first, batches)
             reports.append(training.run())
             first += training.models
+            # The next unit has the device to itself from its loading on.
+            del training
         limit_bytes = self.problem.memory_bytes
         peak_bytes = max(report.peak_bytes for report in reports)
         if peak_bytes > limit_bytes:

@@ -97,7 +97,7 @@ class FusedProgram:
         ------
         InputError
             If the step cannot be fused or traced, draws random numbers, writes to buffers, or its
-            loss is no scalar.
+            loss is no scalar; if a trained parameter is neither float32 nor float64.
         """
         optimizer = fused_optimizer(hyperparameters, like=like)
         fused = FusedStep(steps)
@@ -121,6 +121,9 @@ class FusedProgram:
             if node.op == "get_attr"
         ]
         trained = [fused.get_parameter(item.parameter) for item in gradients]
+        _check_types(
+            {names[item.parameter]: fused.get_parameter(item.parameter) for item in gradients}
+        )
         numbers = len(optimizer.coefficients(1)) * len(steps)
         static_bytes = (
             fused.static_bytes(*stacked, *constants)
@@ -317,6 +320,18 @@ def _check_repeatable(traced: TracedStep, fused: FusedStep) -> None:
             field="models",
             expected="give the first layer inplace=False",
         )
+
+
+def _check_types(trained: Mapping[str, Tensor]) -> None:
+    for name, parameter in trained.items():
+        if parameter.dtype not in {torch.float32, torch.float64}:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise InputError(
+                f"the parameter {name} is {kind}",
+                field="models",
+                expected="train parameters in float32 or float64: hyperparameters would be rounded "
+                "to the type of the parameter",
+            )
 
 
 def _bytes(tensor: Tensor) -> int:

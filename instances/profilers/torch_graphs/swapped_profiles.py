@@ -95,11 +95,12 @@ def profile_training(
     InputError
         If a step cannot be fused, traced or repeated (`FusedProgram.of`), or no size fits.
     """
-    asked = sorted(set(sizes or range(1, len(steps) + 1)))
-    if not all(1 <= size <= len(steps) for size in asked):
+    asked = list(range(1, len(steps) + 1) if sizes is None else sizes)
+    if not asked or not all(isinstance(size, int) and 1 <= size <= len(steps) for size in asked):
         raise InputError(
-            f"{list(asked)}", field="sizes", expected=f"write numbers from 1 to {len(steps)}"
+            f"{asked}", field="sizes", expected=f"write numbers from 1 to {len(steps)}"
         )
+    asked = sorted(set(asked))
     device = inputs[0].device
     programs = {
         size: FusedProgram.of(steps[:size], inputs, hyperparameters[:size], like=hyperparameters)
