@@ -25,7 +25,7 @@ from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.registry import kind_of
-from jettison.solvers.core.result import replay_schedule
+from jettison.torch.accepted_replay import accepted_replay
 from jettison.torch.errors import Uncopied
 from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.schedule_run import RunStage, ScheduleRun
@@ -121,13 +121,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
                 field="problem",
                 expected='use transfers="at-once": a device cannot free half a tensor',
             )
-        replay = replay_schedule(problem, schedule)
-        if not replay.valid:
-            raise InputError(
-                str(replay.violations[0]),
-                field="schedule",
-                expected="give a schedule that the replay accepts for this problem",
-            )
+        replay = accepted_replay(problem, schedule)
         self.model = model
         self.loss = loss
         self.problem = problem

@@ -11,7 +11,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.result import replay_schedule
+from jettison.torch.accepted_replay import accepted_replay
 from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.checkpointed_sequential import Prediction
 from jettison.torch.errors import Uncopied
@@ -76,13 +76,7 @@ class CheckpointedStep(Uncopied, nn.Module):
                 field="problem",
                 expected="take program.graph: it has one node for each operation",
             )
-        replay = replay_schedule(problem, schedule)
-        if not replay.valid:
-            raise InputError(
-                str(replay.violations[0]),
-                field="schedule",
-                expected="give a schedule that the replay accepts for this problem",
-            )
+        replay = accepted_replay(problem, schedule)
         self.step = program.step
         self.program = program
         self.problem = problem

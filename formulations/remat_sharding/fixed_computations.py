@@ -20,39 +20,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
-from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.builder import ArrayModelBuilder
+from jettison.formulations.remat_sharding.chosen_strategies_model import ChosenStrategiesModel
 from jettison.formulations.remat_sharding.strategy_columns import StrategyColumns
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.remat_graph.schedule import GraphOperation, GraphOperationKind
-
-
-@dataclass(frozen=True)
-class FixedComputationsModel:
-    """Built model, with the translation of its points to strategies.
-
-    Attributes
-    ----------
-    sharded
-        The instance.
-    model
-        The model.
-    strategies
-        For each leader, the columns s of its strategies.
-    """
-
-    sharded: ShardedGraph
-    model: ArrayModel
-    strategies: dict[int, list[int]]
-
-    def chosen(self, values: Floats) -> tuple[int, ...]:
-        """Return for each operator the strategy that an integer point chooses."""
-        place = {i: int(np.argmax(values[columns])) for i, columns in self.strategies.items()}
-        return tuple(place[leader] for leader in self.sharded.leader)
 
 
 @dataclass(frozen=True)
@@ -83,7 +56,7 @@ class FixedComputations:
                     f"{place}", field="looked_at", expected=f"name computations, 0 to {count - 1}"
                 )
 
-    def build(self, problem: RematSharding) -> FixedComputationsModel:
+    def build(self, problem: RematSharding) -> ChosenStrategiesModel:
         """Build the model, in time linear in the graph and in the values in memory at each row."""
         sharded = problem.instance
         times = Counter(
@@ -104,4 +77,4 @@ class FixedComputations:
                 columns, sizes = choices.sizes(resident)
                 builder.add_row(f"memory_{place}", columns, sizes, upper=limit)
             place += 1
-        return FixedComputationsModel(sharded, builder.build(), choices.s)
+        return ChosenStrategiesModel(sharded, builder.build(), choices.s)

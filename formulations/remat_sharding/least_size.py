@@ -12,41 +12,17 @@ at any moment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.builder import ArrayModelBuilder
+from jettison.formulations.remat_sharding.chosen_strategies_model import ChosenStrategiesModel
 from jettison.formulations.remat_sharding.strategy_columns import StrategyColumns
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
 
-@dataclass(frozen=True)
-class LeastSizeModel:
-    """Built model, with the translation of its points to strategies.
-
-    Attributes
-    ----------
-    sharded
-        The instance.
-    model
-        The model.
-    strategies
-        For each leader, the columns s of its strategies.
-    """
-
-    sharded: ShardedGraph
-    model: ArrayModel
-    strategies: dict[int, list[int]]
-
-    def chosen(self, values: Floats) -> tuple[int, ...]:
-        """Return for each operator the strategy that an integer point chooses."""
-        place = {i: int(np.argmax(values[columns])) for i, columns in self.strategies.items()}
-        return tuple(place[leader] for leader in self.sharded.leader)
-
-
-def sharding_least_size(sharded: ShardedGraph) -> LeastSizeModel:
+def sharding_least_size(sharded: ShardedGraph) -> ChosenStrategiesModel:
     """Build the model, in time linear in the size of all tables."""
     builder = ArrayModelBuilder("sharding_least_size")
     choices = StrategyColumns(builder, sharded, [0] * len(sharded))
@@ -55,4 +31,4 @@ def sharding_least_size(sharded: ShardedGraph) -> LeastSizeModel:
     model = builder.build()
     objective = np.zeros(model.num_columns)
     np.add.at(objective, columns, sizes)
-    return LeastSizeModel(sharded, replace(model, objective=objective), choices.s)
+    return ChosenStrategiesModel(sharded, replace(model, objective=objective), choices.s)

@@ -16,7 +16,7 @@ from jettison.instances.profilers.torch_graphs.fused_optimizers import FusedOpti
 from jettison.instances.profilers.torch_graphs.held_storages import HeldStorages
 from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
 from jettison.schedules.multi_model.training_replay import TrainingReplay
-from jettison.solvers.core.result import replay_schedule
+from jettison.torch.accepted_replay import accepted_replay
 from jettison.torch.errors import ExecutionError
 from jettison.torch.multi_model.device_memory import DeviceMemory
 from jettison.torch.multi_model.graph_rewriter import MergedUnit, rewrite
@@ -122,13 +122,7 @@ class MultiModelTrainer:
                 field="problem",
                 expected="train all of them, or profile fewer",
             )
-        replay = replay_schedule(problem, schedule)
-        if not replay.valid:
-            raise InputError(
-                str(replay.violations[0]),
-                field="schedule",
-                expected="give a schedule that the replay accepts for this problem",
-            )
+        replay = accepted_replay(problem, schedule)
         assert isinstance(replay, TrainingReplay)
         self.array = array
         self.problem = problem

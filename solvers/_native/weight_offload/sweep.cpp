@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weight_offload/origin_sets.hpp"
+#include "weight_offload/tails_of_sets.hpp"
 #include "weight_offload/walk_estimate.hpp"
 
 namespace jettison {
@@ -45,10 +46,8 @@ public:
           operations_(cycle.operations),
           estimate_(cycle, period_ns),
           sets_(beginnings.size()),
+          tails_(estimate_, beginnings, sets_),
           kept_(estimate_.kept_until_backward()) {
-        for (const Beginning& one : beginnings_) {
-            tails_.push_back(estimate_.tails(one, estimate_.all()));
-        }
         for (std::int32_t layer = 0; layer < cycle_.layers; ++layer) {
             const std::uint32_t one = bit(layer);
             not_stale_.push_back(sets_.where(beginnings.size(), [&](std::size_t k) {
@@ -69,7 +68,7 @@ public:
         while (!waiting_.empty()) {
             if (++popped_ % polled_every == 0) {
                 if (static_cast<std::int64_t>(labels_.size()) > most_labels ||
-                    size_of_sets_bytes() > most_set_bytes || !poll()) {
+                    sets_.size_bytes() + tails_.size_bytes() > most_set_bytes || !poll()) {
                     answer_.complete = false;
                     break;
                 }
@@ -165,7 +164,7 @@ private:
         if (place.up == idle_link) times.up = times.now;
         if (place.down == idle_link) times.down = times.now;
         const std::int64_t least_ns =
-            estimate_.end_ns(place, times, tails_of(arrival.origins), estimate_.all());
+            estimate_.end_ns(place, times, tails_.least(arrival.origins), estimate_.all());
         if (least_ns > period_ns_) {
             answer_.next_ns = std::min(answer_.next_ns, least_ns);
             return;
@@ -197,25 +196,6 @@ private:
         arrivals_.push_back(arrival);
         const std::int32_t busy = (place.up != idle_link) + (place.down != idle_link);
         waiting_.emplace(times.now, place.started, busy, id);
-    }
-
-    std::size_t size_of_sets_bytes() const {
-        const std::size_t tails_bytes = sizeof(Tails) + at(operations_ + 1) * sizeof(std::int64_t);
-        return sets_.size_bytes() + tails_of_set_.size() * tails_bytes;
-    }
-
-    // The least tails of the walks that end where one of these begins; made when first asked for.
-    const Tails& tails_of(OriginSets::Id origins) {
-        if (at(origins) >= tails_of_set_.size()) tails_of_set_.resize(at(origins) + 1);
-        Tails& least = tails_of_set_[at(origins)];
-        if (!least.empty()) return least;
-        for (std::size_t number = 0; number < beginnings_.size(); ++number) {
-            if (!sets_.contains(origins, number)) continue;
-            const Tails& own = tails_[number];
-            if (least.empty()) least = own;
-            for (std::size_t k = 0; k < own.size(); ++k) least[k] = std::min(least[k], own[k]);
-        }
-        return least;
     }
 
     // Leaves out beginnings for which another label serves as well.
@@ -295,7 +275,7 @@ private:
             place.up = layer;
             Times times = label.times;
             times.up = times.now + cycle_.transfer_ns[at(layer)];
-            const Tails& tails = tails_of(label.origins);
+            const Tails& tails = tails_.least(label.origins);
             if (is_useless_before_backward(layer, now.started, times.up, tails)) continue;
             Arrival arrival;
             arrival.from = id;
@@ -428,9 +408,8 @@ private:
     std::int32_t operations_;
     WalkEstimate estimate_;
     OriginSets sets_;
+    TailsOfSets tails_;
     std::uint32_t kept_;  // layers that are in memory from the beginning to their backward
-    std::vector<Tails> tails_;         // [beginnings]
-    std::vector<Tails> tails_of_set_;  // by the number of the set; empty where not asked for
     std::vector<OriginSets::Id> not_stale_;
     std::vector<OriginSets::Id> not_absent_;
     std::unordered_map<std::uint64_t, std::vector<std::int32_t>> classes_;
