@@ -5,7 +5,7 @@ The models are those of `formulations.remat_sharding.windows`. The search
 1. solves the choice of strategies alone, with the memory that each operator needs, and where its
    plan does not fit, runs the baselines (`baselines_first`), anneals from the strategies of least
    size if none of them has a plan, and finds the best plan of KIWI's reduced problem
-   (`kiwi.reduced`); if that choice is a large problem, the annealing comes before it;
+   (`kiwi.reduced`); if that choice is a large problem, baselines and annealing come before it;
 2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
    exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
    recomputations exceed it, slots. In between it anneals what is computed again, with the
@@ -83,6 +83,7 @@ class ShardedParams(PlanAnnealingParams, RowParams, ShareParams, KiwiParams):
 
     most_columns: int = 200_000
     many_columns: int = 10_000
+    share_before_a_schedule: float = 0.9
     early_gap: float = 1e-3
     early_share: float = 0.1
     share_of_the_first_plan: float = 0.4
@@ -152,6 +153,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         self._rows = CutRows(params=params)
         self._row_duals: Floats | None = None
         self._is_early = True
+        self._are_baselines_asked = False
         self._is_smallest_tried = False
         self._infeasibility: Infeasibility | None = None
         self._work = {"cuts": 0, "slots": 0}
@@ -178,12 +180,9 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         if self.incumbent.is_settled or not self._is_early:
             return
         self._is_early = False
-        for plan in schedules_of_baselines(
-            self.problem, "exact", self.options, self._clock, self._params, counts_work=True
-        ):
-            self._improve_from(plan)
-            if self.incumbent.is_settled:
-                return
+        self._ask_the_baselines()
+        if self.incumbent.is_settled:
+            return
         self._improve_the_smallest()
         left_s = self._clock.left_s
         if not left_s:
@@ -202,12 +201,25 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             self._improve_from(found.schedule)
 
     def find_a_plan_of_a_large_problem(self) -> None:
-        """Find a plan before the first model if that is a large one, of which it may be the only.
+        """Find a plan before the first model if that is a large one and may take all of the time.
 
         That model has no cuts, and so its columns are those of the choice of strategies.
         """
         if num_choice_columns(self.problem.instance) > self._params.many_columns:
+            self._ask_the_baselines()
             self._improve_the_smallest()
+
+    def _ask_the_baselines(self) -> None:
+        """Anneal from the plans of the baselines, once."""
+        if self._are_baselines_asked:
+            return
+        self._are_baselines_asked = True
+        for plan in schedules_of_baselines(
+            self.problem, "exact", self.options, self._clock, self._params, counts_work=True
+        ):
+            self._improve_from(plan)
+            if self.incumbent.is_settled:
+                return
 
     def build(self) -> WindowedShardingModel | None:
         """Return the model of the cuts and slots so far."""
