@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from jettison.cli import (
+    INTERRUPTED,
     bound_command,
     export_command,
     import_command,
@@ -45,8 +46,6 @@ Exit status: 0 solved or proved, 1 internal error, 2 bad input, 3 proved infeasi
 130 Ctrl-C before there was anything to show.
 """
 
-# As a shell counts: 128 and the number of the signal.
-_INTERRUPTED = 130
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
@@ -125,12 +124,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     except SystemExit as stop:
         # Typer and rich have their own statuses for a closed pipe and for Ctrl-C.
         if isinstance(stop.__context__, BrokenPipeError):
             _stop_without_a_reader()
-        if stop.code == _INTERRUPTED:
+        if stop.code == INTERRUPTED:
             sys.stderr.write("interrupted\n")
         raise
     except BrokenPipeError:

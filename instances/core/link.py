@@ -8,13 +8,13 @@ from enum import StrEnum
 from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.units import BYTE_UNITS, checked_amount
+from jettison.instances.core.units import BYTE_UNITS, NUMBER_PATTERN, checked_amount
 
 _EXPECTED = (
     "write a rate with its unit, such as 12GB/s or 900MiB/s, or 12GB/s:half-duplex, or "
     "12GB/s:total=14GB/s, or the name of a measured link (`jettison list links`)"
 )
-_RATE = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]+)/s\s*")
+_RATE = re.compile(rf"\s*(?P<number>{NUMBER_PATTERN})\s*(?P<unit>[A-Za-z]+)/s\s*")
 _HALF_DUPLEX = "half-duplex"
 _TOTAL = "total="
 _NS_PER_S = 10**9

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.units import BYTE_UNITS, checked_amount, format_bytes, parse_bytes
+from jettison.instances.core.units import (
+    BYTE_UNITS,
+    NUMBER_PATTERN,
+    checked_amount,
+    format_bytes,
+    parse_bytes,
+)
 
 _EXPECTED = "write an amount (4GiB), a share of the no-saving peak (60%) or alpha=0.2"
 _LARGEST_SHARE = 4
@@ -16,7 +22,7 @@ _LARGEST_SHARE = 4
 # bytes; the tiny instances by which one checks a program by hand do.
 _LARGEST_PERCENTAGE = 100
 _LEAST_MEASURED_BYTES = BYTE_UNITS["MiB"]
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_NUMBER = re.compile(NUMBER_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ BYTE_UNITS = {
 }
 NANOSECOND_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
-_AMOUNT = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)\s*")
+# A number as people write it: 4, 0.5 or .5.
+NUMBER_PATTERN = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_AMOUNT = re.compile(rf"\s*(?P<number>{NUMBER_PATTERN})\s*(?P<unit>[A-Za-z]*)\s*")
 
 
 def checked_amount(value: object, field: str, unit: str) -> int:

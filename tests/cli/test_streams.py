@@ -68,3 +68,20 @@ def test_letters_that_the_locale_lacks_are_escaped(tmp_path: Path) -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "Z\\xfcrich" in ended.stdout
+
+
+def test_ctrl_c_while_the_command_line_loads_is_one_line_and_status_130() -> None:
+    code = """
+import sys
+class Interrupter:
+    def find_spec(self, name, path=None, target=None):
+        if name == "jettison.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupter())
+from jettison.cli import run
+run()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")

@@ -22,6 +22,9 @@ from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_m
         ("0%", Share(Fraction(0))),
         ("alpha=0.2", Alpha(Fraction(1, 5))),
         ("alpha=1", Alpha(Fraction(1))),
+        ("alpha=.5", Alpha(Fraction(1, 2))),
+        (".5GiB", Amount(2**29)),
+        (".5%", Share(Fraction(1, 200))),
     ],
 )
 def test_each_form_of_memory_is_read_exactly(text: str, memory: Memory) -> None:

@@ -13,15 +13,15 @@ from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import parse_link
-from jettison.instances.core.units import NANOSECOND_UNITS, checked_amount
+from jettison.instances.core.units import NANOSECOND_UNITS, NUMBER_PATTERN, checked_amount
 
 _EXPECTED = (
     "write the name of a device, {names}, or floating-point operations, bytes and the launch of a "
     "kernel, such as 14TFLOP/s,900GB/s,3us"
 )
-_FLOPS = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[GTP])FLOP/s\s*")
+_FLOPS = re.compile(rf"\s*(?P<number>{NUMBER_PATTERN})\s*(?P<unit>[GTP])FLOP/s\s*")
 _FLOPS_PER_NS = {"G": 1, "T": 10**3, "P": 10**6}
-_DURATION = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>ns|us|ms|s)\s*")
+_DURATION = re.compile(rf"\s*(?P<number>{NUMBER_PATTERN})\s*(?P<unit>ns|us|ms|s)\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
