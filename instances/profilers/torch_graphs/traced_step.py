@@ -1,6 +1,7 @@
 r"""Tracer of a training step in PyTorch into operations, without computing anything.
 
-Ahead-of-time autograd (``aot_export_module``) runs the step on fake tensors and records the forward
+Ahead-of-time autograd (``aot_export_module``) runs the step on fake tensors, itself or as a front
+(`step_fronts`) exports it, and records the forward
 and the backward operations in one graph, as compilers do: mutations are replaced by new values, and
 composite functions by the operators that run; `exported_step` says which.
 
@@ -112,6 +113,8 @@ class TracedStep:
         Operations that the loss, the gradients and the buffers need, forward ones first.
     module
         The trace; its attributes are constants.
+    front
+        Name of the front that the step was traced through.
     parameters, buffers
         Name by placeholder.
     inputs
@@ -130,6 +133,7 @@ class TracedStep:
 
     operations: tuple[TracedOperation, ...]
     module: fx.GraphModule
+    front: str
     parameters: Mapping[str, str]
     buffers: Mapping[str, str]
     inputs: tuple[str, ...]
@@ -156,40 +160,32 @@ def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
         If the step cannot be traced: control flow depends on values, no parameter is trained, or
         the loss is no scalar.
     """
-    module, signature = export_step(step, inputs)
-    _lay_out_gradients(module.graph, signature.backward_signature.gradients_to_parameters, step)
-    by_name = {node.name: node for node in module.graph.nodes}
-    # New values of buffers come first. The signature names the first of them where it means the
-    # loss, so that the loss is taken by its place.
-    place = len(signature.buffers_to_mutate) + len(signature.user_inputs_to_mutate)
-    results = next(node for node in module.graph.nodes if node.op == "output").args[0]
-    gradients = {
-        _in_step(name): by_name.get(f"{node}{_LAID_OUT}", by_name[node])
-        for node, name in signature.backward_signature.gradients_to_parameters.items()
-    }
-    new_buffers = {
-        _in_step(name): node
-        for node, name in zip(results, signature.buffers_to_mutate.values(), strict=False)
-    }
-    reader = _Reader(module.graph, results[place], [*gradients.values()], [*new_buffers.values()])
+    exported = export_step(step, inputs)
+    graph = exported.module.graph
+    gradients = _laid_out(graph, exported.gradients, step)
+    reader = _Reader(graph, exported.loss, [*gradients.values()], [*exported.new_buffers.values()])
     return TracedStep(
         operations=reader.operations(),
-        module=module,
-        parameters={node: _in_step(name) for node, name in signature.inputs_to_parameters.items()},
-        buffers={node: _in_step(name) for node, name in signature.inputs_to_buffers.items()},
-        inputs=tuple(signature.user_inputs),
-        changed_inputs=tuple(signature.user_inputs_to_mutate.values()),
-        loss=results[place],
+        module=exported.module,
+        front=exported.front,
+        parameters=exported.parameters,
+        buffers=exported.buffers,
+        inputs=exported.inputs,
+        changed_inputs=exported.changed_inputs,
+        loss=exported.loss,
         seed=reader.seed,
         gradients=gradients,
-        new_buffers=new_buffers,
+        new_buffers=exported.new_buffers,
     )
 
 
-def _lay_out_gradients(graph: fx.Graph, names: Mapping[str, str], step: nn.Module) -> None:
+def _laid_out(
+    graph: fx.Graph, gradients: Mapping[str, fx.Node], step: nn.Module
+) -> dict[str, fx.Node]:
     """Add the copies that autograd makes of gradients whose strides are not their parameters'."""
-    for node in [node for node in graph.nodes if node.name in names]:
-        parameter, gradient = step.get_parameter(_in_step(names[node.name])), node.meta["val"]
+    found = dict(gradients)
+    for name, node in gradients.items():
+        parameter, gradient = step.get_parameter(name), node.meta["val"]
         dense = [layout for layout in _FORMATS if _is_dense(parameter, layout)]
         if dense and gradient.stride() != parameter.stride():
             with graph.inserting_after(node):
@@ -201,6 +197,8 @@ def _lay_out_gradients(graph: fx.Graph, names: Mapping[str, str], step: nn.Modul
                     name=f"{node.name}{_LAID_OUT}",
                 )
             copy.meta["val"] = gradient.clone(memory_format=dense[0])
+            found[name] = copy
+    return found
 
 
 def _is_dense(tensor: Tensor, layout: torch.memory_format) -> bool:
@@ -419,7 +417,3 @@ def _value(node: fx.Node) -> Any:
 
 def _bytes(tensor: Tensor) -> int:
     return int(tensor.untyped_storage().nbytes())
-
-
-def _in_step(name: str) -> str:
-    return name.removeprefix("step.")
