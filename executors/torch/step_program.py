@@ -13,6 +13,10 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance, traced_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import (
+    MeasuredMemory,
+    OperatorMemory,
+)
 from jettison.instances.profilers.torch_graphs.traced_step import TracedStep
 from jettison.instances.remat_graph.graph import Graph
 from jettison.torch.errors import ExecutionError
@@ -190,6 +194,7 @@ def trace_step_program(
     sample_loss_arguments: Sequence[Tensor] = (),
     name: str | None = None,
     cost: OperatorCost | None = None,
+    memory: OperatorMemory | None = None,
     warmup: int = 2,
     repeats: int = 7,
 ) -> StepProgram:
@@ -213,6 +218,9 @@ def trace_step_program(
         Name of the graph.
     cost
         Source of the durations; measured on the device of the sample if it is not given.
+    memory
+        Source of the sizes; measured if it is not given, whatever the durations are: the step will
+        run on this device, and each kernel takes there what it takes.
     warmup, repeats
         Runs of each operation before, and for, its measurement.
 
@@ -236,6 +244,7 @@ def trace_step_program(
         distinct,
         known,
         name=name or f"step-of-{kind}-{device.type}",
+        memory=memory or MeasuredMemory(device),
         provenance=step_provenance(
             sample_input,
             known,
