@@ -15,6 +15,10 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance, traced_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import (
+    MeasuredMemory,
+    OperatorMemory,
+)
 from jettison.instances.profilers.torch_graphs.traced_step import TracedStep
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.zoo.call_arguments import CallArguments, called_with
@@ -230,6 +234,7 @@ def trace_step_program(
     sample_loss_arguments: Sequence[Any] = (),
     name: str | None = None,
     cost: OperatorCost | None = None,
+    memory: OperatorMemory | None = None,
     warmup: int = 2,
     repeats: int = 7,
 ) -> StepProgram:
@@ -256,6 +261,9 @@ def trace_step_program(
         Name of the graph.
     cost
         Source of the durations; measured on the device of the sample if it is not given.
+    memory
+        Source of the sizes; measured if it is not given, whatever the durations are: the step will
+        run on this device, and each kernel takes there what it takes.
     warmup, repeats
         Runs of each operation before, and for, its measurement.
 
@@ -290,6 +298,7 @@ def trace_step_program(
         distinct,
         known,
         name=name or f"step-of-{kind}-{device.type}",
+        memory=memory or MeasuredMemory(device),
         provenance=step_provenance(
             inputs[0],
             known,

@@ -154,7 +154,7 @@ class FusedProgram:
                 duration_ns=0 if spreads is None else spreads[item.name][1],
                 output_bytes=item.output_bytes,
                 inputs=item.inputs,
-                workspace_bytes=item.unread_bytes,
+                workspace_bytes=item.workspace_bytes,
                 backward=item.backward,
                 keep=item.keep,
                 result_of=item.inputs[0] if item.is_selection else None,

@@ -14,6 +14,11 @@ from jettison.instances.core.provenance import Provenance, Scalar
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import (
+    MeasuredMemory,
+    OperatorMemory,
+    TracedMemory,
+)
 from jettison.instances.profilers.torch_graphs.traced_step import TracedStep, trace_step
 from jettison.instances.remat_graph.graph import Graph, Node
 
@@ -25,9 +30,10 @@ def assemble_graph(
     *,
     name: str,
     provenance: Provenance,
+    memory: OperatorMemory | None = None,
 ) -> Graph:
     """Trace the step and return its graph."""
-    return traced_graph(step, (batch,), cost, name=name, provenance=provenance)[0]
+    return traced_graph(step, (batch,), cost, name=name, provenance=provenance, memory=memory)[0]
 
 
 def traced_graph(
@@ -37,16 +43,22 @@ def traced_graph(
     *,
     name: str,
     provenance: Provenance,
+    memory: OperatorMemory | None = None,
 ) -> tuple[Graph, TracedStep]:
-    """Trace the step; return its graph and the trace, whose operations are the nodes in order."""
+    """Trace the step; return its graph and the trace, whose operations are the nodes in order.
+
+    Without `memory` sizes are measured where durations are, on the device of the inputs.
+    """
     if not isinstance(step, torch.nn.Module) or not step.training:
         raise InputError(
             "the model is in evaluation mode",
             field="model",
             expected="call model.train() first: a training step is what is traced",
         )
+    sizes = memory or (TracedMemory() if cost.assumed_device else MeasuredMemory(inputs[0].device))
+    sizes.prepare()
     with left_as_found([step], inputs[0].device):
-        traced = trace_step(step, inputs)
+        traced = sizes.sized(trace_step(step, inputs))
         spreads = [
             (0, 0, 0) if operation.is_selection else cost.spread_ns(operation)
             for operation in traced.operations
@@ -57,7 +69,7 @@ def traced_graph(
             duration_ns=spread[1],
             output_bytes=operation.output_bytes,
             inputs=operation.inputs,
-            workspace_bytes=operation.unread_bytes,
+            workspace_bytes=operation.workspace_bytes,
             backward=operation.backward,
             keep=operation.keep,
             result_of=operation.inputs[0] if operation.is_selection else None,

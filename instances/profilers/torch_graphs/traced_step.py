@@ -21,18 +21,19 @@ a short time.
 An operation with several results is one, whose results live as long as any of them, with two
 exceptions. Where an ``output_mask`` lets its results be computed apart, gradients of parameters,
 which are kept, are an operation of their own. Otherwise the gradient of a convolution's input would
-be kept with that of its weights. And where the backward pass reads some results of a forward
-operation (the statistics of a normalisation, the mask of a dropout) and others not, a *selection*
-follows it, which takes no time and holds those: the others are free when the forward pass has read
-them. The graph marks it as a result of the operation (`Node.result_of`). While both are there, what
-the selection holds is counted twice, though it is there once.
+be kept with that of its weights. (Some kernels crash on masks that autograd never gives them:
+`TracedStep.with_whole` leaves these in one piece.) And where the backward pass reads some results
+of a forward operation (the statistics of a normalisation, the mask of a dropout) and others not, a
+*selection* follows it, which takes no time and holds those: the others are free when the forward
+pass has read them. The graph marks it as a result of the operation (`Node.result_of`). While both
+are there, what the selection holds is counted twice, though it is there once.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -68,6 +69,8 @@ class TracedOperation:
         Size of the results that something reads, or that are kept.
     unread_bytes
         Size of the other results, which are gone when it ends.
+    kernel_bytes
+        The most that its kernel allocates beside all results, where that has been measured.
     backward, keep
         As in `Node`.
     node
@@ -91,6 +94,12 @@ class TracedOperation:
     node: fx.Node
     part: tuple[int, ...]
     stored: tuple[int, ...]
+    kernel_bytes: int = 0
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Memory that it takes beside the results that stay, and gives back when it ends."""
+        return self.unread_bytes + self.kernel_bytes
 
     @property
     def is_selection(self) -> bool:
@@ -129,6 +138,9 @@ class TracedStep:
         The gradient of each trained parameter, by its name.
     new_buffers
         The new value of each buffer that the step writes to, by its name.
+    joint_bytes
+        For a node with two parts the workspace of a call that computes both, where that has been
+        measured; None if the call crashes.
     """
 
     operations: tuple[TracedOperation, ...]
@@ -142,6 +154,18 @@ class TracedStep:
     seed: fx.Node
     gradients: Mapping[str, fx.Node]
     new_buffers: Mapping[str, fx.Node]
+    joint_bytes: Mapping[fx.Node, int | None] = field(default_factory=dict)
+
+    def with_whole(self, nodes: Collection[fx.Node]) -> TracedStep:
+        """Return the trace with one operation for each of these nodes instead of two parts."""
+        reader = _Reader(
+            self.module.graph,
+            self.loss,
+            [*self.gradients.values()],
+            [*self.new_buffers.values()],
+            whole=frozenset(nodes),
+        )
+        return replace(self, operations=reader.operations())
 
 
 def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
@@ -247,7 +271,7 @@ class _Reader:
     """Reader of an exported graph that turns its nodes into operations.
 
     A *source* is a node whose result is no view, with the number of the result where there are
-    several.
+    several. Nodes of `whole` are one operation each.
     """
 
     def __init__(
@@ -256,8 +280,10 @@ class _Reader:
         loss: fx.Node,
         gradients: list[fx.Node],
         new_buffers: list[fx.Node],
+        whole: frozenset[fx.Node] = frozenset(),
     ) -> None:
         self._nodes = list(graph.nodes)
+        self._whole = whole
         self._loss = source_of(loss)
         self._kept = {self._loss, *map(source_of, gradients)}
         # A random draw that is not used advances the generator all the same.
@@ -365,7 +391,7 @@ class _Reader:
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
         """Return the parts of a node, each a name suffix with the results that it computes."""
         places = tuple(range(len(_results(node))))
-        if mask_place(node.target, node.args) is None:
+        if mask_place(node.target, node.args) is None or node in self._whole:
             return [("", places)]
         made = tuple(place for place in places if _results(node)[place] is not None)
         weights = tuple(place for place in made if (node, place) in self._kept)
