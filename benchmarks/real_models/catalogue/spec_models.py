@@ -14,6 +14,22 @@ from torch import Tensor, nn
 
 VOCABULARY = 256
 
+# Classes of the blocks that people checkpoint.
+BLOCKS = {
+    "convnext": ("ConvNeXtBlock",),
+    "llama": ("LlamaDecoderLayer",),
+    "whisper": ("WhisperEncoderLayer", "WhisperDecoderLayer"),
+    "lstm": ("LSTM",),
+    "mixtral": ("MixtralDecoderLayer",),
+    "unet2d": ("ResnetBlock2D", "Attention"),
+    "unet2d_condition": ("ResnetBlock2D", "BasicTransformerBlock"),
+    "resnet": ("Bottleneck",),
+    "vit": ("Block",),
+    "gpt2": ("GPT2Block",),
+    "bert": ("BertLayer",),
+    "t5": ("T5Block",),
+}
+
 
 def tokens(batch: int, length: int, vocabulary: int = VOCABULARY) -> Tensor:
     """Draw tokens of an alphabet."""
@@ -75,27 +91,35 @@ def whisper() -> tuple[Any, ...]:
         begin_suppress_tokens=None,
     )
     model = WhisperForConditionalGeneration(config).train()
-    return model, {"input_features": torch.randn(6, 40, 300), "labels": tokens(6, 48)}
+    return model, {
+        "input_features": torch.randn(6, 40, 300),
+        "labels": tokens(6, 48),
+        "use_cache": False,
+    }
 
 
 class _Tagger(nn.Module):
-    """Two layers of an LSTM, both ways, between an embedding and logits."""
+    """Three layers of an LSTM, each with a normalisation, between an embedding and logits."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(VOCABULARY, 64)
-        self.lstm = nn.LSTM(64, 96, num_layers=2, bidirectional=True, dropout=0.1, batch_first=True)
-        self.logits = nn.Linear(192, VOCABULARY)
+        self.embedding = nn.Embedding(VOCABULARY, 96)
+        self.layers = nn.ModuleList(nn.LSTM(96, 96, batch_first=True) for _ in range(3))
+        self.norms = nn.ModuleList(nn.LayerNorm(96) for _ in range(3))
+        self.logits = nn.Linear(96, VOCABULARY)
 
     def forward(self, text: Tensor) -> Tensor:
         """Return logits."""
-        found: Tensor = self.logits(self.lstm(self.embedding(text))[0])
+        x = self.embedding(text)
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            x = nn.functional.gelu(x + norm(layer(x)[0]))
+        found: Tensor = self.logits(x)
         return found
 
 
 def lstm() -> tuple[Any, ...]:
-    """LSTM of PyTorch, both ways."""
-    return _Tagger().train(), tokens(16, 24), _own_labels
+    """LSTM of PyTorch."""
+    return _Tagger().train(), tokens(128, 16), _own_labels
 
 
 def mixtral() -> tuple[Any, ...]:
@@ -212,7 +236,7 @@ def t5() -> tuple[Any, ...]:
         num_heads=4,
         decoder_start_token_id=0,
     )
-    batch = {"input_ids": tokens(8, 96), "labels": tokens(8, 48)}
+    batch = {"input_ids": tokens(8, 96), "labels": tokens(8, 48), "use_cache": False}
     return T5ForConditionalGeneration(config).train(), batch
 
 
