@@ -1,6 +1,6 @@
 """Rows of one model, measured in this process: each is printed as a line of JSON.
 
-    .venv/bin/python -m benchmarks.real_models.one_model llama 60% blocks budget-0.5
+.venv/bin/python -m benchmarks.real_models.one_model llama 60% blocks budget-0.5
 """
 
 from __future__ import annotations

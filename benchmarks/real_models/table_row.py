@@ -120,6 +120,9 @@ def write_rows(path: Path, rows: Mapping[Key, TableRow]) -> None:
         for row in rows.values():
             line = {key: "" if value is None else value for key, value in asdict(row).items()}
             writer.writerow(
-                {key: f"{item:.5g}" if isinstance(item, float) else item for key, item in line.items()}
+                {
+                    key: f"{item:.5g}" if isinstance(item, float) else item
+                    for key, item in line.items()
+                }
             )
     beside.replace(path)

@@ -25,6 +25,8 @@ from jettison.instances.core.errors import MissingExtraError
 if util.find_spec("torch") is None:
     raise MissingExtraError("PyTorch", "torch", "running a schedule on a model")
 
+from jettison.instances.profilers.cost_check import CostCheck
+from jettison.instances.profilers.profile_warning import ProfileWarning
 from jettison.torch.checkpoint_sequential import checkpoint_sequential_optimal
 from jettison.torch.checkpoint_step import checkpoint_step_optimal
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Prediction
@@ -35,8 +37,10 @@ from jettison.torch.step_program import StepProgram, trace_step_program
 __all__ = [
     "CheckpointedSequential",
     "CheckpointedStep",
+    "CostCheck",
     "ExecutionError",
     "Prediction",
+    "ProfileWarning",
     "StepProgram",
     "checkpoint_sequential_optimal",
     "checkpoint_step_optimal",

@@ -9,6 +9,7 @@ from torch import nn
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.solve import solve
@@ -29,6 +30,8 @@ def checkpoint_step_optimal(
     time_limit: float | None = 60.0,
     warmup: int = 2,
     repeats: int = 7,
+    threads: int = 1,
+    check: CostCheck = CostCheck.WARN,
 ) -> CheckpointedStep:
     r"""Make the training step of any model fit into `memory`, in the least time.
 
@@ -58,6 +61,9 @@ def checkpoint_step_optimal(
         As in `solve`.
     warmup, repeats
         Runs of each operation before, and for, its measurement.
+    threads, check
+        Threads to measure durations with, and what becomes of durations that are in doubt: as in
+        `trace_step_program`.
 
     Raises
     ------
@@ -79,6 +85,8 @@ def checkpoint_step_optimal(
             sample_loss_arguments=sample_loss_arguments,
             warmup=warmup,
             repeats=repeats,
+            threads=threads,
+            check=check,
         )
     elif program.step.model is not model or program.step.loss is not loss:
         raise InputError(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance, traced_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
@@ -237,6 +238,8 @@ def trace_step_program(
     memory: OperatorMemory | None = None,
     warmup: int = 2,
     repeats: int = 7,
+    threads: int = 1,
+    check: CostCheck = CostCheck.WARN,
 ) -> StepProgram:
     """Trace a training step of any model, and measure its operations one by one.
 
@@ -266,6 +269,11 @@ def trace_step_program(
         run on this device, and each kernel takes there what it takes.
     warmup, repeats
         Runs of each operation before, and for, its measurement.
+    threads
+        Threads that durations are measured with on a CPU: their ratios count, and with one they
+        vary least. Memory is measured with as many as are set, which the step will run with.
+    check
+        What becomes of durations that are in doubt: see `CostCheck`.
 
     Raises
     ------
@@ -289,7 +297,7 @@ def trace_step_program(
     # Inputs that are one tensor now need not be one in a later step.
     distinct = tuple(item.detach() for item in inputs)
     device = inputs[0].device
-    known = cost or Measured(device, warmup=warmup, repeats=repeats)
+    known = cost or Measured(device, warmup=warmup, repeats=repeats, threads=threads)
     step = TensorStep(model, loss, arguments, len(positional))
     step.training = model.training
     kind = type(model).__name__
@@ -299,6 +307,7 @@ def trace_step_program(
         known,
         name=name or f"step-of-{kind}-{device.type}",
         memory=memory or MeasuredMemory(device),
+        check=check,
         provenance=step_provenance(
             inputs[0],
             known,

@@ -155,6 +155,7 @@ class ProfileRun:
                 repeats=self._settings.repeats,
                 gradients=self._settings.gradients,
                 log=StageLog(partial, announce),
+                check=self._settings.check,
             )
 
     def graph(
@@ -181,6 +182,7 @@ class ProfileRun:
                 model_arguments=self._workload.model_arguments,
                 loss=self._workload.loss,
                 cost=cost,
+                check=self._settings.check,
             )
         if costs != "measured":
             return graph
@@ -259,6 +261,7 @@ class ProfileRun:
                 self._device,
                 warmup=self._settings.warmup,
                 repeats=self._settings.repeats,
+                threads=self._settings.threads,
                 announce=announce,
                 known=OperationLog(partial),
             )

@@ -160,7 +160,9 @@ def test_the_loss_is_found_in_a_dataclass_and_at_the_head_of_a_tuple(
 
 
 def test_an_output_without_a_loss_is_an_error_that_names_the_labels() -> None:
-    with pytest.raises(InputError, match=r"loss: the model returns a dict without a loss; .*labels"):
+    with pytest.raises(
+        InputError, match=r"loss: the model returns a dict without a loss; .*labels"
+    ):
         program_of(WithLabels(), {"x": batch()})
 
 

@@ -43,7 +43,12 @@ def swin() -> tuple[Any, ...]:
     from timm.models.swin_transformer import SwinTransformer
 
     model = SwinTransformer(
-        img_size=64, window_size=4, embed_dim=32, depths=(2, 2, 2), num_heads=(2, 4, 8), num_classes=10
+        img_size=64,
+        window_size=4,
+        embed_dim=32,
+        depths=(2, 2, 2),
+        num_heads=(2, 4, 8),
+        num_classes=10,
     )
     return model.train(), _images(8, 64), _square
 
@@ -77,7 +82,11 @@ def poolformer() -> tuple[Any, ...]:
     from timm.models.metaformer import MetaFormer, Pooling
 
     model = MetaFormer(
-        num_classes=10, depths=(2, 2, 2), dims=(32, 64, 128), token_mixers=Pooling, downsample_norm=None
+        num_classes=10,
+        depths=(2, 2, 2),
+        dims=(32, 64, 128),
+        token_mixers=Pooling,
+        downsample_norm=None,
     )
     return model.train(), _images(6, 96), _square
 
@@ -127,7 +136,10 @@ def fcn_resnet() -> tuple[Any, ...]:
     from torchvision.models.segmentation.fcn import FCN, FCNHead
 
     backbone = ResNet(
-        Bottleneck, [2, 2, 2, 2], width_per_group=8, replace_stride_with_dilation=[False, True, True]
+        Bottleneck,
+        [2, 2, 2, 2],
+        width_per_group=8,
+        replace_stride_with_dilation=[False, True, True],
     )
     body = IntermediateLayerGetter(backbone, return_layers={"layer4": "out"})
     return FCN(body, FCNHead(2048, 5)).train(), _images(2, 128), _square_of_out

@@ -51,6 +51,17 @@ class PreparedCall:
         """Call the operator."""
         return self.target(*self.arguments, **self.options)
 
+    def copied(self) -> PreparedCall:
+        """Return the same call on copies of its tensors."""
+
+        def copy(tensor: Tensor) -> Tensor:
+            storage = tensor.untyped_storage().clone()
+            place = (tensor.storage_offset(), tensor.size(), tensor.stride())
+            return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage, *place)
+
+        given = (self.arguments, dict(self.options))
+        return PreparedCall(self.target, *pytree.tree_map_only(Tensor, copy, given))
+
     @property
     def tensors(self) -> list[Tensor]:
         """The tensors that it takes."""

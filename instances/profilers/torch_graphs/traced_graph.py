@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.errors import MissingExtraError
 from jettison.instances.core.provenance import Scalar
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.remat_graph.graph import Graph
 
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ def profile_graph(
     model_arguments: Mapping[str, Scalar] = MappingProxyType({}),
     loss: Callable[[Any], Tensor] | None = None,
     cost: OperatorCost | None = None,
+    check: CostCheck = CostCheck.WARN,
 ) -> Graph:
     """Trace the training step of a model, and return the graph of its operations.
 
     The step is traced on fake tensors, `traced_step` says how; nothing is computed unless `cost`
     measures. Parameters, buffers and the input are resident and no nodes. A node's value is what
     later operations read; results that none reads are workspace. The loss and the gradients of
-    parameters are kept. What a kernel allocates for itself is not seen.
+    parameters are kept. What a kernel allocates for itself is part of the workspace where `cost`
+    measures (`MeasuredMemory`), and not seen where it does not.
 
     Parameters
     ----------
@@ -49,6 +52,8 @@ def profile_graph(
         tensor, or what the output holds as ``loss``.
     cost
         Source of the durations; a roofline with its default rates if it is not given.
+    check
+        What becomes of measured durations that are in doubt (`CostCheck`).
 
     Raises
     ------
@@ -85,4 +90,5 @@ def profile_graph(
             model_arguments=model_arguments,
             samples=int(inputs[0].shape[0]),
         ),
+        check=check,
     )[0]
