@@ -111,6 +111,12 @@ def read_rows(path: Path) -> dict[Key, TableRow]:
         return {row.key: row for row in map(row_from, csv.DictReader(file))}
 
 
+def _written(value: object) -> object:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else value
+
+
 def write_rows(path: Path, rows: Mapping[Key, TableRow]) -> None:
     """Write the rows; the file is replaced as a whole."""
     beside = path.with_suffix(".new")

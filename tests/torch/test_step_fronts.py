@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jettison import InputError, RematGraph
-from jettison.solvers.core.solve import solve
+from jettison.remat_graph import GraphSchedule
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
@@ -33,9 +33,14 @@ def program_of(model: Any, sample: Any, *loss_arguments: Any, loss: Any = None) 
     )
 
 
-def scheduled(program: Any, memory: str = "85%") -> Any:
-    problem = RematGraph(program.graph, memory)
-    return executor.CheckpointedStep(program, problem, solve(problem).schedule)
+def scheduled(program: Any) -> Any:
+    """Return the step that computes each forward operation twice, if that is not kept."""
+    nodes = program.graph.nodes
+    first = [place for place, node in enumerate(nodes) if not node.backward]
+    again = [place for place in first if not nodes[place].keep]
+    rest = [place for place, node in enumerate(nodes) if node.backward]
+    schedule = GraphSchedule.from_computations(program.graph, [*first, *again, *rest])
+    return executor.CheckpointedStep(program, RematGraph(program.graph, 10**9), schedule)
 
 
 def plain_gradients(model: Any, step: Callable[[Any], Any]) -> dict[str, Any]:
@@ -118,7 +123,7 @@ def test_a_loss_takes_the_mapping_that_the_model_returns() -> None:
     def loss(output: Any, labels: Any) -> Any:
         return ((output["logits"] - labels) ** 2).sum()
 
-    sample = {"x": batch(), "mask": mask()}
+    sample = {"x": batch(), "mask": mask(), "scaled": False}
     expected = plain_gradients(model, lambda twin: loss(twin(**sample), batch()))
     step = scheduled(program_of(model, sample, batch(), loss=loss))
     assert_equal(model, lambda: step(batch(), **sample), expected)
@@ -145,7 +150,7 @@ class Returning(Blocks):
 @pytest.mark.parametrize(
     ("wrap", "loss_of"),
     [
-        (lambda logits, loss: Output(logits, loss), lambda output: output.loss),
+        (Output, lambda output: output.loss),
         (lambda logits, loss: (loss, logits), lambda output: output[0]),
     ],
     ids=["dataclass", "tuple"],
@@ -171,7 +176,8 @@ def test_an_output_without_a_loss_is_an_error_that_names_the_labels() -> None:
     [
         ({"scaled": False}, "scaled: False, and True in the trace"),
         ({"scaled": 1}, "scaled: 1, and True in the trace"),
-        ({"mask": None}, "0 inputs and labels, mask, options, scaled, x, and 0"),
+        ({"mask": None}, "mask: a NoneType is not a dense tensor"),
+        ({"options": {"scale": mask()}}, "0 inputs and labels, mask, options, scaled, x, and 0"),
         ({"labels": batch()[:2]}, "labels: a tensor .*size \\(2, 6\\)"),
         ({"options": {"scale": mask().float(), "unused": None}}, r"options\['scale'\]: a tensor"),
     ],
