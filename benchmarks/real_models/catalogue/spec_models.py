@@ -161,7 +161,7 @@ def unet2d_condition() -> tuple[Any, ...]:
     from diffusers import UNet2DConditionModel
 
     model = UNet2DConditionModel(
-        sample_size=32,
+        sample_size=16,
         block_out_channels=(32, 64),
         layers_per_block=1,
         norm_num_groups=8,
@@ -171,7 +171,7 @@ def unet2d_condition() -> tuple[Any, ...]:
         attention_head_dim=8,
     )
     batch = {
-        "sample": torch.randn(4, 4, 32, 32),
+        "sample": torch.randn(4, 4, 16, 16),
         "timestep": torch.tensor([1, 20, 300, 7]),
         "encoder_hidden_states": torch.randn(4, 12, 32),
     }
