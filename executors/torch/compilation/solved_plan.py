@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -101,7 +102,20 @@ def solve_plan(joint: JointGraph, planning: Planning) -> SolvedPlan:
         If none was found: the message has the least memory that would do, where it is known.
     """
     limit = planning.limit_bytes(joint)
-    for_nodes = max(0, limit - joint.reserve_bytes)
+    plan, result = _solve_within(joint, planning, limit, joint.reserve_bytes)
+    if plan is not None and plan.predicted_peak_bytes > limit:
+        # States of the generator are needed only where something draws again.
+        every = joint.reserve_bytes + joint.states_bytes()
+        plan, result = _solve_within(joint, planning, limit, every)
+    if plan is None:
+        raise _no_plan(joint, limit, result)
+    return plan
+
+
+def _solve_within(
+    joint: JointGraph, planning: Planning, limit: int, reserve: int
+) -> tuple[SolvedPlan | None, Result]:
+    for_nodes = max(0, limit - reserve)
     result = solve(
         RematGraph(joint.to_solve, Amount(for_nodes)),
         planning.method,
@@ -109,7 +123,7 @@ def solve_plan(joint: JointGraph, planning: Planning) -> SolvedPlan:
         gap=planning.gap,
     )
     if not isinstance(result.schedule, GraphSchedule):
-        raise _no_plan(joint, limit, result)
+        return None, result
     problem = RematGraph(joint.graph, Amount(for_nodes))
     replay = accepted_replay(problem, result.schedule)
     counted = joint.penalty_ns * len(joint.penalised)
@@ -120,16 +134,19 @@ def solve_plan(joint: JointGraph, planning: Planning) -> SolvedPlan:
             field="memory",
             expected="give more memory",
         )
+    repeats = Counter(result.schedule.computations)
+    states = joint.states_bytes(node for node, times in repeats.items() if times > 1)
     bound = result.bound
-    return SolvedPlan(
+    plan = SolvedPlan(
         schedule=result.schedule,
         limit_bytes=limit,
-        predicted_peak_bytes=replay.peak_bytes + joint.reserve_bytes,
+        predicted_peak_bytes=replay.peak_bytes + joint.reserve_bytes + states,
         time_ns=replay.time_ns,
         base_time_ns=joint.graph.base_time_ns,
         bound_ns=None if bound is None else bound.time_ns - counted,
         bound_class=None if bound is None else str(bound.valid_for),
     )
+    return plan, result
 
 
 def _no_plan(joint: JointGraph, limit: int, result: Result) -> InputError:

@@ -75,52 +75,38 @@ class _Pair:
     def __init__(self, joint: JointGraph, schedule: GraphSchedule) -> None:
         self._joint = joint
         self._operations = schedule.operations
-        self._first = _first_places(schedule.operations)
+        first = _first_places(schedule.operations)
         self._split = 1 + max(
-            (place for node, place in self._first.items() if not joint.graph.nodes[node].backward),
+            (place for node, place in first.items() if not joint.graph.nodes[node].backward),
             default=-1,
         )
         self._repeated = _repeated(schedule.operations)
         self._forward = GraphWriter(self._no_such_value)
-        self._backward = GraphWriter(self._saved_value)
-        self._saved: dict[fx.Node, fx.Node] = {}
-        self._unchecked: set[fx.Node] = set()
-        self._drawn: set[fx.Node] = set()
-        _check_order(joint, self._first, self._split)
+        # Node of the forward pass for each value that the backward pass gets from there.
+        self._saved: dict[Source, fx.Node] = {}
+        _check_order(joint, first, self._split)
 
     def write(self) -> StepModules:
         """Write both passes."""
-        ends, forward, backward = self._joint.ends, self._forward, self._backward
+        ends, forward = self._joint.ends, self._forward
         for node in ends.primals:
             forward.values[node, 0] = _placeholder(forward.graph, node)
         for node in self._joint.resident:
             forward.values[node, 0] = forward.graph.node_copy(node, forward.read)
-        self._run(forward, self._operations[: self._split])
-        # Removed when all placeholders are there: they come before it.
-        anchor = backward.graph.placeholder("anchor")
-        with backward.graph.inserting_before(anchor):
-            for node in ends.tangents:
-                backward.values[node, 0] = _placeholder(backward.graph, node)
-        self._tangents = [backward.values[node, 0] for node in ends.tangents]
-        self._anchor = anchor
-        self._run(backward, self._operations[self._split :])
-        gradients = _outputs(backward, ends.backward)
-        for node in ends.backward_writes:
-            backward.graph.node_copy(node, backward.read)
-        backward.graph.erase_node(anchor)
-        backward.finish(gradients, list(ends.backward_descriptions))
-        for node in backward.graph.nodes:
-            if node.op in {"call_function", "get_attr"}:
-                node.meta["autograd_backward"] = True
+        drawn: set[fx.Node] = set()
+        self._run(forward, self._operations[: self._split], drawn)
+        # Once to see what it reads of the forward pass, and again with all of that in place.
+        self._write_backward({}, set(drawn))
+        saved = list(dict.fromkeys(self._saved.values()))
+        saved.sort(key=lambda node: bool(node.meta.get(_NO_CHECK, False)))
+        backward = self._write_backward(dict.fromkeys(saved), drawn)
         outputs = _outputs(forward, ends.forward)
         for node in ends.forward_writes:
-            source = source_of(node.args[1])
-            forward.values.setdefault(source, forward.first.get(source, node))
+            _outputs(forward, [node.args[1]])
             forward.graph.node_copy(node, forward.read)
-        saved = sorted(self._saved, key=lambda node: node in self._unchecked)
         checks: list[Any] = [
             SavedForBackwardsNoVcCheckAOTOutput(place)
-            if node in self._unchecked
+            if node.meta.get(_NO_CHECK, False)
             else SavedForBackwardsAOTOutput(place)
             for place, node in enumerate(saved)
         ]
@@ -131,7 +117,37 @@ class _Pair:
             saved=len(saved),
         )
 
-    def _run(self, writer: GraphWriter, operations: Sequence[GraphOperation]) -> None:
+    def _write_backward(
+        self, places: dict[fx.Node, fx.Node | None], drawn: set[fx.Node]
+    ) -> GraphWriter:
+        """Write the backward pass, whose first inputs are these values of the forward pass."""
+        ends = self._joint.ends
+
+        def saved(source: Source) -> fx.Node:
+            value = self._saved.setdefault(source, self._of_forward(source))
+            place = places.get(value)
+            if place is None:
+                place = places[value] = _placeholder(backward.graph, value)
+            return place
+
+        backward = GraphWriter(saved)
+        for value in places:
+            places[value] = _placeholder(backward.graph, value)
+        for node in ends.tangents:
+            backward.values[node, 0] = _placeholder(backward.graph, node)
+        self._run(backward, self._operations[self._split :], drawn)
+        gradients = _outputs(backward, ends.backward)
+        for node in ends.backward_writes:
+            backward.graph.node_copy(node, backward.read)
+        backward.finish(gradients, list(ends.backward_descriptions))
+        for node in backward.graph.nodes:
+            if node.op in {"call_function", "get_attr"}:
+                node.meta["autograd_backward"] = True
+        return backward
+
+    def _run(
+        self, writer: GraphWriter, operations: Sequence[GraphOperation], drawn: set[fx.Node]
+    ) -> None:
         joint = self._joint
         for operation in operations:
             position, place = joint.owners[operation.node]
@@ -144,44 +160,32 @@ class _Pair:
                 writer.take(item, place)
             else:
                 is_repeated = draws(item) and operation.node in self._repeated
-                is_first = item.node not in self._drawn
                 writer.compute(
                     item,
-                    saves_state=is_repeated and is_first,
-                    uses_state=is_repeated and not is_first,
+                    saves_state=is_repeated and item.node not in drawn,
+                    uses_state=is_repeated and item.node in drawn,
                 )
-                self._drawn.add(item.node)
+                drawn.add(item.node)
 
     def _no_such_value(self, source: Source) -> fx.Node:
         raise KeyError(f"the forward pass reads {source[0].name}, which is not in memory")
 
-    def _saved_value(self, source: Source) -> fx.Node:
-        """Return the placeholder of a value of the forward pass."""
+    def _of_forward(self, source: Source) -> fx.Node:
+        """Return the node of the forward pass whose value the backward pass gets."""
         node, place = source
         forward = self._forward
+        if source in self._saved:
+            return self._saved[source]
         if place == STATE:
-            value = forward.states[node]
-        elif node in self._joint.ends.written:
-            # The forward pass ends by writing to it.
-            value = forward.graph.call_function(
-                torch.ops.aten.clone.default, (forward.values[source],)
-            )
-            value.meta["val"] = node.meta["val"].clone()
-        else:
-            value = forward.values[source]
-        if value not in self._saved:
-            is_unchecked = bool(value.meta.get(_NO_CHECK, False))
-            if is_unchecked:
-                self._unchecked.add(value)
-            before = self._anchor if not self._tangents else self._tangents[0]
-            if not is_unchecked and len(self._unchecked):
-                before = self._saved[next(iter(self._unchecked_in_order()))]
-            with self._backward.graph.inserting_before(before):
-                self._saved[value] = _placeholder(self._backward.graph, value)
-        return self._saved[value]
-
-    def _unchecked_in_order(self) -> list[fx.Node]:
-        return [node for node in self._saved if node in self._unchecked]
+            return forward.states[node]
+        if node not in self._joint.ends.written:
+            return forward.values[source]
+        # The forward pass ends by writing to it.
+        clone = forward.graph.call_function(
+            torch.ops.aten.clone.default, (forward.values[source],)
+        )
+        clone.meta["val"] = node.meta["val"].clone()
+        return clone
 
 
 def _placeholder(graph: fx.Graph, node: fx.Node) -> fx.Node:

@@ -17,7 +17,10 @@ Primals are resident and not counted. What else is there and no node of the grap
 - outputs of the forward pass that are small: they stay with the user, whatever the schedule does;
 - old contents of primals that the graph writes to and reads, of which a copy is saved where the
   backward pass reads them, and the new contents until they are written;
-- states of the generator for operators that draw, and seeds, which are drawn once.
+- seeds, which are drawn once.
+
+The state of the generator is kept for operators that draw random numbers again
+(`JointGraph.states_bytes`), some kilobytes on a CPU.
 
 An output that is not small is kept: it is in memory from its first computation to the end, since
 the user has it. No schedule gains by freeing it in between, as the memory would not be free. For
@@ -127,6 +130,18 @@ class JointGraph:
     ends: JointEnds
     once: frozenset[int]
     reserve_bytes: int
+
+    def states_bytes(self, repeated: Iterable[int] | None = None) -> int:
+        """Return the size of the states of the generator for operators that draw again.
+
+        Parameters
+        ----------
+        repeated
+            Positions of the nodes that are computed more than once; None for all.
+        """
+        owners = self.owners if repeated is None else [self.owners[node] for node in repeated]
+        drawn = {owner for owner, _ in owners if is_random(self.operations[owner].node)}
+        return sum(state_bytes(self.operations[owner].node) for owner in drawn)
 
     @cached_property
     def penalty_ns(self) -> int:
@@ -429,8 +444,7 @@ def _reserve_bytes(
         for argument in item.node.all_input_nodes
         for source in (source_of(argument)[0],)
     }
-    states = sum(state_bytes(item.node) for item in operations if is_random(item.node))
-    return states + sum(
+    return sum(
         source_bytes(source)
         for source in (
             *((node, 0) for node in ends.tangents),

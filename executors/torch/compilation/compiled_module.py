@@ -1,0 +1,197 @@
+"""Model under ``torch.compile`` that follows plans of remat-graph within a memory limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from torch import fx, nn
+from torch._dynamo import exc as dynamo_errors
+from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.backends.debugging import boxed_nop
+from torch._inductor.compile_fx import compile_fx
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Memory
+from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.torch.compilation.fitted_graph import (
+    CompiledGraph,
+    Compiler,
+    FittedGraph,
+    Fitting,
+    StepReport,
+    _input_error,
+    as_limit,
+    trains,
+)
+from jettison.torch.compilation.operator_rates import default_cost
+from jettison.torch.compilation.partitioner import Partitioner
+from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
+
+Backend = Literal["inductor", "aot_eager"]
+
+
+class CompiledModule(nn.Module):
+    """Compiled model, which shares the parameters of the model that it was made of.
+
+    Attributes
+    ----------
+    reports
+        A report for each graph that was compiled for training, in order: one for each shape of the
+        inputs.
+    """
+
+    def __init__(self, model: nn.Module, backend: Callable[..., Any]) -> None:
+        super().__init__()
+        self._orig_mod = model
+        self.reports: list[StepReport] = []
+        compiled = torch.compile(model, backend=backend, fullgraph=True, dynamic=False)
+        # Not registered: its parameters are those of the model.
+        object.__setattr__(self, "_compiled", compiled)
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """Run the model.
+
+        Raises
+        ------
+        InputError
+            If the model is no single graph, has sizes that are not known or an operator that cannot
+            be computed again, or the limit cannot be met.
+        """
+        try:
+            return self._compiled(*inputs, **options)
+        except dynamo_errors.TorchDynamoException as error:
+            found = _input_error(error)
+            if found is not None:
+                raise found from None
+            if isinstance(error, dynamo_errors.Unsupported):
+                raise _several_graphs(error) from error
+            raise
+
+    @property
+    def report(self) -> StepReport:
+        """The report on the graph that was compiled last.
+
+        Raises
+        ------
+        InputError
+            Before the first training call.
+        """
+        if not self.reports or self.reports[-1].chosen is None:
+            raise InputError(
+                "nothing has been compiled for training yet",
+                field="model",
+                expected="call it once with gradients enabled",
+            )
+        return self.reports[-1]
+
+    @property
+    def plan(self) -> SolvedPlan:
+        """The plan of the last graph."""
+        return self.report.plan
+
+    @property
+    def predicted_peak_bytes(self) -> int:
+        """Peak of the plan by its replay."""
+        return self.plan.predicted_peak_bytes
+
+    @property
+    def measured_peak_bytes(self) -> int | None:
+        """Measured peak of a step."""
+        return self.report.measured_peak_bytes
+
+    def train(self, mode: bool = True) -> CompiledModule:
+        """Set the mode of the model as well."""
+        super().train(mode)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the model where this module has none of that name."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+
+def compiled(
+    model: nn.Module,
+    *,
+    memory: str | int | Memory,
+    method: str | None = None,
+    time_limit: float | None = 60.0,
+    gap: float = 0.0,
+    backend: Backend = "inductor",
+    cost: OperatorCost | None = None,
+    most_plans: int = 4,
+) -> CompiledModule:
+    """Compile a model so that its training steps fit into `memory`, in the least time."""
+    if not isinstance(model, nn.Module):
+        raise InputError(
+            f"a {type(model).__name__}", field="model", expected="give an nn.Module"
+        )
+    if backend not in _COMPILERS:
+        raise InputError(
+            f"{backend!r}", field="backend", expected=f"write one of {', '.join(_COMPILERS)}"
+        )
+    limit, fitting = as_limit(memory), Fitting(most_plans=most_plans)
+
+    def partitioner(within: Memory, device: torch.device) -> Partitioner:
+        return Partitioner(
+            Planning(memory=within, method=method, time_limit_s=time_limit, gap=gap),
+            cost or default_cost(device, fuses=backend == "inductor"),
+        )
+
+    def compile_graph(module: fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
+        if not trains(inputs):
+            return _COMPILERS[backend](module, inputs, None)
+        device = next(item.device for item in inputs if isinstance(item, torch.Tensor))
+        report = StepReport()
+        made.reports.append(report)
+        return FittedGraph(
+            module,
+            limit,
+            _COMPILERS[backend],
+            partial(partitioner, device=device),
+            fitting,
+            report,
+        )
+
+    made = CompiledModule(model, compile_graph)
+    return made
+
+
+def _with_aot_eager(
+    module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None
+) -> CompiledGraph:
+    options: dict[str, Any] = {} if partitioner is None else {"partition_fn": partitioner}
+    make = aot_autograd(
+        fw_compiler=boxed_nop,
+        bw_compiler=boxed_nop,
+        keep_inference_input_mutations=True,
+        **options,
+    )
+    compiled: CompiledGraph = make(module, list(inputs))
+    return compiled
+
+
+def _with_inductor(
+    module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None
+) -> CompiledGraph:
+    patches = {} if partitioner is None else {"custom_partitioner_fn": partitioner}
+    compiled: CompiledGraph = compile_fx(module, list(inputs), config_patches=patches)
+    return compiled
+
+
+_COMPILERS: dict[str, Compiler] = {"inductor": _with_inductor, "aot_eager": _with_aot_eager}
+
+
+def _several_graphs(error: Exception) -> InputError:
+    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "unknown")
+    return InputError(
+        f"the model does not compile into one graph: {reason}",
+        field="model",
+        expected="compile a part without graph breaks: of several graphs none knows what the others"
+        " hold in memory, so that no limit on all of them can be kept",
+    )
