@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Literal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import fx, nn
@@ -22,15 +23,12 @@ from jettison.torch.compilation.fitted_graph import (
     FittedGraph,
     Fitting,
     StepReport,
-    _input_error,
     as_limit,
+    input_error,
     trains,
 )
-from jettison.torch.compilation.operator_rates import default_cost
 from jettison.torch.compilation.partitioner import Partitioner
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
-
-Backend = Literal["inductor", "aot_eager"]
 
 
 class CompiledModule(nn.Module):
@@ -63,7 +61,7 @@ class CompiledModule(nn.Module):
         try:
             return self._compiled(*inputs, **options)
         except dynamo_errors.TorchDynamoException as error:
-            found = _input_error(error)
+            found = input_error(error)
             if found is not None:
                 raise found from None
             if isinstance(error, dynamo_errors.Unsupported):
@@ -115,48 +113,51 @@ class CompiledModule(nn.Module):
             return getattr(super().__getattr__("_orig_mod"), name)
 
 
-def compiled(
+def compile_model(
     model: nn.Module,
     *,
     memory: str | int | Memory,
-    method: str | None = None,
-    time_limit: float | None = 60.0,
-    gap: float = 0.0,
-    backend: Backend = "inductor",
-    cost: OperatorCost | None = None,
-    most_plans: int = 4,
+    planning: Planning,
+    backend: str,
+    cost: OperatorCost | None,
+    folder: Path | None,
+    fitting: Fitting,
 ) -> CompiledModule:
-    """Compile a model so that its training steps fit into `memory`, in the least time."""
+    """Compile a model; see `jettison.torch.compiled`.
+
+    Parameters
+    ----------
+    model, memory, backend, cost, folder
+        As there.
+    planning
+        The way in which plans are found; its limit is replaced.
+    fitting
+        How often to try.
+
+    Raises
+    ------
+    InputError
+        If it is no module, or there is no such backend.
+    """
     if not isinstance(model, nn.Module):
-        raise InputError(
-            f"a {type(model).__name__}", field="model", expected="give an nn.Module"
-        )
+        raise InputError(f"a {type(model).__name__}", field="model", expected="give an nn.Module")
     if backend not in _COMPILERS:
         raise InputError(
             f"{backend!r}", field="backend", expected=f"write one of {', '.join(_COMPILERS)}"
         )
-    limit, fitting = as_limit(memory), Fitting(most_plans=most_plans)
+    limit, compiler = as_limit(memory), _COMPILERS[backend]
 
-    def partitioner(within: Memory, device: torch.device) -> Partitioner:
-        return Partitioner(
-            Planning(memory=within, method=method, time_limit_s=time_limit, gap=gap),
-            cost or default_cost(device, fuses=backend == "inductor"),
-        )
+    def partitioner(within: Memory) -> Partitioner:
+        # The plan is wanted, so that no cache may answer in its place.
+        planned = replace(planning, memory=within)
+        return Partitioner(planned, cost, folder=folder, is_cached=False)
 
     def compile_graph(module: fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
         if not trains(inputs):
-            return _COMPILERS[backend](module, inputs, None)
-        device = next(item.device for item in inputs if isinstance(item, torch.Tensor))
+            return compiler(module, inputs, None)
         report = StepReport()
         made.reports.append(report)
-        return FittedGraph(
-            module,
-            limit,
-            _COMPILERS[backend],
-            partial(partitioner, device=device),
-            fitting,
-            report,
-        )
+        return FittedGraph(module, limit, compiler, partitioner, fitting, report)
 
     made = CompiledModule(model, compile_graph)
     return made

@@ -25,7 +25,7 @@ from jettison.torch.compilation.partitioner import Partitioner
 from jettison.torch.compilation.solved_plan import SolvedPlan
 from jettison.torch.compilation.step_memory import CompiledGraph, measured_peak_bytes
 
-Compiler = Callable[[fx.GraphModule, Sequence[Any], Partitioner], CompiledGraph]
+Compiler = Callable[[fx.GraphModule, Sequence[Any], Partitioner | None], CompiledGraph]
 
 # With a share of more than this no schedule recomputes anything.
 _EVERYTHING = Share(Fraction(1))
@@ -135,36 +135,35 @@ class FittedGraph:
 
     def _fit(self, arguments: Sequence[Any]) -> CompiledGraph:
         report, memory = self._report, self._memory
-        # How much more a plan says than is measured.
-        excess = 0
+        # Kernels have memory of their own: how much less a plan says than is measured.
+        hidden = 0
         if isinstance(memory, Share):
             compiled, everything = self._attempt(_EVERYTHING, arguments)
             report.reference_peak_bytes = everything.measured_peak_bytes
             peak = everything.plan.predicted_peak_bytes
             if everything.measured_peak_bytes is not None:
-                excess = peak - everything.measured_peak_bytes
+                hidden = max(0, everything.measured_peak_bytes - peak)
                 peak = everything.measured_peak_bytes
             report.limit_bytes = int(memory.of_peak * peak)
             if peak <= report.limit_bytes:
                 return self._choose(compiled, everything)
-            excess = int(excess * memory.of_peak)
         else:
             assert isinstance(memory, Amount)
             report.limit_bytes = memory.size_bytes
-        return self._search(arguments, excess)
+        return self._search(arguments, hidden)
 
-    def _search(self, arguments: Sequence[Any], excess: int) -> CompiledGraph:
-        report, limit = self._report, self._report.limit_bytes
+    def _search(self, arguments: Sequence[Any], hidden: int) -> CompiledGraph:
+        limit = self._report.limit_bytes
         best: tuple[CompiledGraph, Attempt] | None = None
         # Limits of plans that fit, and that do not.
         low, high = 0, None
-        planned = limit + excess
+        planned = max(0, limit - hidden)
         refused: InputError | None = None
         for _ in range(self._fitting.most_plans):
             try:
                 compiled, attempt = self._attempt(Amount(max(0, planned)), arguments)
             except Exception as error:
-                refused = _input_error(error)
+                refused = input_error(error)
                 if refused is None:
                     raise
                 low = planned
@@ -194,9 +193,7 @@ class FittedGraph:
             raise self._no_fit(limit, refused)
         return self._choose(*best)
 
-    def _attempt(
-        self, memory: Memory, arguments: Sequence[Any]
-    ) -> tuple[CompiledGraph, Attempt]:
+    def _attempt(self, memory: Memory, arguments: Sequence[Any]) -> tuple[CompiledGraph, Attempt]:
         partitioner = self._partitioner(memory)
         compiled = self._compiler(_twin(self._module), arguments, partitioner)
         peak = measured_peak_bytes(compiled, arguments)
@@ -234,7 +231,7 @@ def _twin(module: fx.GraphModule) -> fx.GraphModule:
     return twin
 
 
-def _input_error(error: BaseException) -> InputError | None:
+def input_error(error: BaseException) -> InputError | None:
     """Return the error about the input that a compiler has wrapped, or None."""
     seen: set[int] = set()
     found: BaseException | None = error

@@ -13,8 +13,9 @@ from jettison.instances.profilers.torch_graphs.joint_graph import JointGraph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.gap import gap_of
+from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
-from jettison.solvers.core.solve import solve
+from jettison.solvers.core.solve import solve_with
 from jettison.torch.accepted_replay import accepted_replay
 
 
@@ -28,12 +29,15 @@ class Planning:
         Limit on the peak: bytes, or a share of the peak without recomputation.
     method, time_limit_s, gap
         As in `solve`.
+    most_moves
+        Limit on the work of methods that count it, as in `SolveOptions`.
     """
 
     memory: Memory | str | int
     method: str | None = None
-    time_limit_s: float | None = 60.0
+    time_limit_s: float | None = 600.0
     gap: float = 0.0
+    most_moves: int | None = 14_000_000
 
     def limit_bytes(self, joint: JointGraph) -> int:
         """Return the limit on everything that is counted, in bytes."""
@@ -116,12 +120,10 @@ def _solve_within(
     joint: JointGraph, planning: Planning, limit: int, reserve: int
 ) -> tuple[SolvedPlan | None, Result]:
     for_nodes = max(0, limit - reserve)
-    result = solve(
-        RematGraph(joint.to_solve, Amount(for_nodes)),
-        planning.method,
-        time_limit=planning.time_limit_s,
-        gap=planning.gap,
+    options = SolveOptions(
+        time_limit_s=planning.time_limit_s, gap=planning.gap, most_moves=planning.most_moves
     )
+    result = solve_with(RematGraph(joint.to_solve, Amount(for_nodes)), planning.method, options)
     if not isinstance(result.schedule, GraphSchedule):
         return None, result
     problem = RematGraph(joint.graph, Amount(for_nodes))
@@ -134,19 +136,25 @@ def _solve_within(
             field="memory",
             expected="give more memory",
         )
-    repeats = Counter(result.schedule.computations)
-    states = joint.states_bytes(node for node, times in repeats.items() if times > 1)
     bound = result.bound
     plan = SolvedPlan(
         schedule=result.schedule,
         limit_bytes=limit,
-        predicted_peak_bytes=replay.peak_bytes + joint.reserve_bytes + states,
+        predicted_peak_bytes=replay.peak_bytes
+        + joint.reserve_bytes
+        + states_bytes(joint, result.schedule),
         time_ns=replay.time_ns,
         base_time_ns=joint.graph.base_time_ns,
         bound_ns=None if bound is None else bound.time_ns - counted,
         bound_class=None if bound is None else str(bound.valid_for),
     )
     return plan, result
+
+
+def states_bytes(joint: JointGraph, schedule: GraphSchedule) -> int:
+    """Return the size of the states of the generator that a schedule needs."""
+    repeats = Counter(schedule.computations)
+    return joint.states_bytes(node for node, times in repeats.items() if times > 1)
 
 
 def _no_plan(joint: JointGraph, limit: int, result: Result) -> InputError:

@@ -181,9 +181,7 @@ class _Pair:
         if node not in self._joint.ends.written:
             return forward.values[source]
         # The forward pass ends by writing to it.
-        clone = forward.graph.call_function(
-            torch.ops.aten.clone.default, (forward.values[source],)
-        )
+        clone = forward.graph.call_function(torch.ops.aten.clone.default, (forward.values[source],))
         clone.meta["val"] = node.meta["val"].clone()
         return clone
 
