@@ -12,7 +12,6 @@ from torch import fx, nn
 from torch._dynamo import exc as dynamo_errors
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.debugging import boxed_nop
-from torch._inductor.compile_fx import compile_fx
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
@@ -180,6 +179,9 @@ def _with_aot_eager(
 def _with_inductor(
     module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None
 ) -> CompiledGraph:
+    # It loads its templates, for seconds, when it is first used.
+    from torch._inductor.compile_fx import compile_fx
+
     patches = {} if partitioner is None else {"custom_partitioner_fn": partitioner}
     compiled: CompiledGraph = compile_fx(module, list(inputs), config_patches=patches)
     return compiled
