@@ -63,7 +63,7 @@ class CompiledModule(nn.Module):
             found = input_error(error)
             if found is not None:
                 raise found from None
-            if isinstance(error, dynamo_errors.Unsupported):
+            if isinstance(error, dynamo_errors.Unsupported | dynamo_errors.UserError):
                 raise _several_graphs(error) from error
             raise
 
