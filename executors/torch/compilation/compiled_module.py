@@ -17,7 +17,6 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.torch.compilation.fitted_graph import (
-    CompiledGraph,
     Compiler,
     FittedGraph,
     Fitting,
@@ -28,6 +27,7 @@ from jettison.torch.compilation.fitted_graph import (
 )
 from jettison.torch.compilation.partitioner import Partitioner
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
+from jettison.torch.compilation.step_memory import CompiledGraph
 
 
 class CompiledModule(nn.Module):
