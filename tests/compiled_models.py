@@ -150,18 +150,22 @@ class Drawn(nn.Module):
     def forward(self, x: Any) -> Any:
         values = [x]
         for layer, (kind, one, two) in zip(self.layers, self.plan, strict=True):
-            left, right = values[one], values[two]
-            made = (
-                lambda a, b: layer(a).tanh() * b,
-                lambda a, b: torch.cat([a[:, :3], b[:, 3:]], dim=1).relu(),
-                lambda a, b: self.norm(layer(a)) + b,
-                lambda a, b: functional.dropout(a, 0.2) - layer(b),
-                lambda a, b: layer(a).softmax(1).t().contiguous().t() + b,
-                lambda a, b: a.sort(dim=1)[0] * b.sigmoid(),
-            )
-            values.append(made[kind](left, right))
+            values.append(self._made(kind, layer, values[one], values[two]))
         # All of them: a compiler leaves out draws that nothing needs.
         return values[-1], torch.stack([value.sum(1) for value in values])
+
+    def _made(self, kind: int, layer: Any, one: Any, two: Any) -> Any:
+        if kind == 0:
+            return layer(one).tanh() * two
+        if kind == 1:
+            return torch.cat([one[:, :3], two[:, 3:]], dim=1).relu()
+        if kind == 2:
+            return self.norm(layer(one)) + two
+        if kind == 3:
+            return functional.dropout(one, 0.2) - layer(two)
+        if kind == 4:
+            return layer(one).softmax(1).t().contiguous().t() + two
+        return one.sort(dim=1)[0] * two.sigmoid()
 
 
 def build_compiled(name: str) -> tuple[Any, Any]:
