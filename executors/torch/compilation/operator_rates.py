@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, fx
 
 from jettison.instances.profilers.device.rates import A100, DeviceRates
-from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost, Roofline, Spread
+from jettison.instances.profilers.device.timing import Spread
+from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost, Roofline
 from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation, source_of
 
 # An assumption about one core: 50 floating-point operations and 10 bytes per ns, 2 us for a call.
@@ -29,12 +30,13 @@ class FusedRoofline:
     ----------
     rates
         The rates.
-    source
+    source, threads
         As in `OperatorCost`.
     """
 
     rates: DeviceRates = A100
     source: str = "torch-trace"
+    threads: int = 0
 
     @property
     def assumed_device(self) -> str:
@@ -57,6 +59,10 @@ class FusedRoofline:
         }
         read = sum(_elements_bytes(node, place) for node, place in written)
         return (-(-read // self.rates.bytes_per_ns),) * 3
+
+    def measured_again(self, operation: TracedOperation) -> Spread:
+        """Return the roofline."""
+        return self.spread_ns(operation)
 
 
 def is_fused(node: fx.Node) -> bool:

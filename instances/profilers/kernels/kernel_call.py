@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from jettison.instances.profilers.kernels.filled_tensor import filled_tensor
+from jettison.instances.profilers.kernels.training_mode import in_training
 
 _NAMED = (torch.dtype, torch.layout, torch.memory_format)
 
@@ -49,7 +50,7 @@ class PreparedCall:
 
     def run(self) -> Any:
         """Call the operator."""
-        return self.target(*self.arguments, **self.options)
+        return in_training(self.target)(*self.arguments, **self.options)
 
     def copied(self) -> PreparedCall:
         """Return the same call on copies of its tensors."""
