@@ -20,6 +20,7 @@ from jettison.instances.core.link import parse_link
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Scalar
 from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.profilers.cost_check import CostCheck, DoubtfulCostsError
 from jettison.instances.profilers.device.rates import A100, NAMED_RATES, parse_rates
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
@@ -127,7 +128,10 @@ SetOption = Annotated[
     ),
 ]
 RepeatsOption = Annotated[
-    int, typer.Option("--repeats", metavar="N", help="Runs of each operation; the median counts.")
+    int,
+    typer.Option(
+        "--repeats", metavar="N", help="Runs of each operation; the lower quartile counts."
+    ),
 ]
 WarmupOption = Annotated[
     int, typer.Option("--warmup", metavar="N", help="Runs of each operation that do not count.")
@@ -142,6 +146,14 @@ GradientsOption = Annotated[
         "--gradients",
         help="Gradients of parameters, for a chain: new in each step, as after zero_grad(), or "
         "accumulated.",
+    ),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Write durations without a check. Otherwise none are written that are more than 25 % "
+        "apart from whole steps in sum, or 10 % from what the same operations take at the end.",
     ),
 ]
 MeshOption = Annotated[
@@ -178,6 +190,7 @@ def profile(
     bandwidth: BandwidthOption = "25GB/s",
     mesh: MeshOption = None,
     slowdown: SlowdownOption = 1,
+    trust: TrustOption = False,
 ) -> None:
     """Measure a model, and write it as a chain, a graph, fused models, or shards of a mesh.
 
@@ -199,6 +212,7 @@ def profile(
         threads=threads,
         gradients=gradients,
         rates=A100 if rates is None else parse_rates(rates),
+        check=CostCheck.TRUST if trust else CostCheck.REFUSE,
     )
     shape = None if input_shape is None else _read_shape(input_shape)
     chosen = _read_arguments(arguments or [])
@@ -314,6 +328,13 @@ def _going_on(
         sys.stderr.write(f"going on after {len(partial.measured)} measured {what}\n")
     try:
         yield
+    except DoubtfulCostsError as error:
+        line.close()
+        sys.stderr.write(
+            f"the measurements are in {path}.partial: the same command with --trust writes them; "
+            "remove that file to measure again\n"
+        )
+        raise error from None
     except KeyboardInterrupt:
         line.close()
         if partial.measured:

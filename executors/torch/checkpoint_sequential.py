@@ -12,6 +12,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link
 from jettison.instances.core.memory import Memory
 from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
@@ -37,6 +38,8 @@ def checkpoint_sequential_optimal(
     warmup: int = 2,
     repeats: int = 7,
     gradients: ParameterGradients = ParameterGradients.NEW,
+    threads: int = 1,
+    check: CostCheck = CostCheck.WARN,
 ) -> CheckpointedSequential:
     r"""Make a sequential model train within `memory`, in the least time.
 
@@ -78,6 +81,11 @@ def checkpoint_sequential_optimal(
     gradients
         Gradients of parameters: new in each step, or accumulated over several backward passes,
         which takes more memory.
+    threads
+        Threads that durations are measured with on a CPU: their ratios count, and with one they
+        vary least. Memory is measured with as many as are set, which the steps will run with.
+    check
+        What becomes of durations that are in doubt: see `CostCheck`.
 
     Raises
     ------
@@ -104,6 +112,8 @@ def checkpoint_sequential_optimal(
             warmup=warmup,
             repeats=repeats,
             gradients=gradients,
+            threads=threads,
+            check=check,
         )
     problem: RematChain | RematOffloadChain
     if bandwidth is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.solve import solve
@@ -21,19 +23,22 @@ def checkpoint_step_optimal(
     *,
     memory: str | int | Memory,
     loss: Loss | None = None,
-    sample_input: Tensor | None = None,
-    sample_loss_arguments: Sequence[Tensor] = (),
+    sample_input: Any = None,
+    sample_loss_arguments: Sequence[Any] = (),
     program: StepProgram | None = None,
     method: str | None = None,
     time_limit: float | None = 60.0,
     warmup: int = 2,
     repeats: int = 7,
+    threads: int = 1,
+    check: CostCheck = CostCheck.WARN,
 ) -> CheckpointedStep:
     r"""Make the training step of any model fit into `memory`, in the least time.
 
     Traces the step once, measures its operations, solves `remat-graph`, and returns a module that
-    runs the schedule in each step: ``step(batch, labels).backward()``. Batches must look like the
-    sample. Under autocast, trace and call the step inside the same ``torch.autocast`` block.
+    runs the schedule in each step: ``step(batch, labels).backward()``, or ``step(**batch)`` for a
+    model that takes keyword arguments. Batches must look like the sample. Under autocast, trace and
+    call the step inside the same ``torch.autocast`` block.
 
     Parameters
     ----------
@@ -44,9 +49,10 @@ def checkpoint_step_optimal(
         the gradients of the parameters are a part of it, parameters and the batch are not.
     loss
         A module or function of the output and further arguments; None if the model returns the
-        loss itself.
+        loss itself, or an output that holds it as ``loss``.
     sample_input
-        One batch, to trace and measure with; not needed with `program`.
+        One batch, to trace and measure with: the argument of the model, a tuple of its positional
+        arguments, or a mapping of its keyword arguments; not needed with `program`.
     sample_loss_arguments
         Further arguments of the loss.
     program
@@ -55,6 +61,9 @@ def checkpoint_step_optimal(
         As in `solve`.
     warmup, repeats
         Runs of each operation before, and for, its measurement.
+    threads, check
+        Threads to measure durations with, and what becomes of durations that are in doubt: as in
+        `trace_step_program`.
 
     Raises
     ------
@@ -76,6 +85,8 @@ def checkpoint_step_optimal(
             sample_loss_arguments=sample_loss_arguments,
             warmup=warmup,
             repeats=repeats,
+            threads=threads,
+            check=check,
         )
     elif program.step.model is not model or program.step.loss is not loss:
         raise InputError(

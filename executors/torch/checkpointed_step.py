@@ -90,8 +90,8 @@ class CheckpointedStep(Uncopied, nn.Module):
         """The graph that the schedule was made for."""
         return self.problem.instance
 
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """Return the loss.
+    def forward(self, *inputs: Any, **keywords: Any) -> Tensor:
+        """Return the loss; arguments are those of the sample.
 
         Raises
         ------
@@ -102,10 +102,9 @@ class CheckpointedStep(Uncopied, nn.Module):
             they were when the step was traced.
         """
         if not torch.is_grad_enabled():
-            value: Tensor = self.step(*inputs)
-            return value
-        self.program.check(inputs)
-        run = GraphRun(self._plan, self._tensors, inputs)
+            return self.program.step.plain(inputs, keywords)
+        tensors = self.program.checked(inputs, keywords)
+        run = GraphRun(self._plan, self._tensors, tensors)
         anchor = torch.empty(0, requires_grad=True)
         loss: Tensor = _RunStep.apply(run, anchor)
         return loss

@@ -148,7 +148,7 @@ class InstructionList:
             entry = entries[operation.node]
             is_computation = operation.kind is not GraphOperationKind.FREE
             if waiting is not None:
-                if is_computation and _is_other_part(waiting, entry):
+                if is_computation and self._may_join(waiting, entry):
                     self._compute([waiting, entry])
                     waiting = None
                     continue
@@ -162,6 +162,14 @@ class InstructionList:
                 waiting = entry
         if waiting is not None:
             self._compute([waiting])
+
+    def _may_join(self, first: TracedOperation, second: TracedOperation) -> bool:
+        """Whether two operations are parts of one node, and need no more memory in one call."""
+        if not _is_other_part(first, second):
+            return False
+        joint_bytes = self._traced.joint_bytes.get(first.node, 0)
+        # While a joint call runs, its results are there as they are while the second part runs.
+        return joint_bytes is not None and joint_bytes <= second.workspace_bytes
 
     def _compute(self, parts: Sequence[TracedOperation]) -> None:
         node, registers = parts[0].node, self._registers

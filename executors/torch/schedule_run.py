@@ -21,7 +21,7 @@ from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.host_copies import host_copies
 from jettison.torch.saved_storages import Place, SavedStorages
 from jettison.torch.stage_graph import StageGraph
-from jettison.torch.stage_runner import StageCall, StageRunner
+from jettison.torch.stage_runner import GeneratorLog, StageCall, StageRunner
 from jettison.torch.step_conditions import StepConditions
 
 
@@ -74,12 +74,13 @@ class ScheduleRun:
         resident: frozenset[int],
     ) -> None:
         autocast = AutocastState.current(model_input.device)
+        log = GeneratorLog()
         self._plan = plan
         self._stages = stages
         self._runners = [
             None
             if stage.call is None
-            else StageRunner(stage.name, stage.call, autocast, repeats=number in plan.repeated)
+            else StageRunner(stage.name, stage.call, autocast, log, repeats=number in plan.repeated)
             for number, stage in enumerate(stages, start=1)
         ]
         self._input_needs_gradient = bool(model_input.requires_grad)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,12 @@ class _Generators:
             numpy=np.random.get_state(),  # noqa: NPY002
         )
 
+    def shared_with(self, earlier: _Generators | None) -> _Generators:
+        """Return these states, with the memory of earlier ones where nothing was drawn since."""
+        if earlier is None or not torch.equal(self.cpu, earlier.cpu):
+            return self
+        return replace(self, cpu=earlier.cpu)
+
     def put_back(self) -> None:
         torch.set_rng_state(self.cpu)
         for device, state in self.cuda:
@@ -51,6 +57,21 @@ class _Found:
 
     generators: _Generators
     buffers: tuple[tuple[nn.Module, str, Tensor], ...]
+
+
+class GeneratorLog:
+    """States of the generators that the stages of a step found, each held once.
+
+    A state of the CPU's generator has 5 kB, and few stages draw numbers.
+    """
+
+    def __init__(self) -> None:
+        self._last: _Generators | None = None
+
+    def now(self, devices: Iterable[torch.device]) -> _Generators:
+        """Return the present states."""
+        self._last = _Generators.now(devices).shared_with(self._last)
+        return self._last
 
 
 class StageRunner:
@@ -69,16 +90,25 @@ class StageRunner:
         The module, or the loss.
     autocast
         The state in which it runs.
+    log
+        Log of the generators' states, which all stages of the step share.
     repeats
         Whether it will run more than once; what it finds is only kept if so.
     """
 
     def __init__(
-        self, name: str, call: StageCall, autocast: AutocastState, *, repeats: bool
+        self,
+        name: str,
+        call: StageCall,
+        autocast: AutocastState,
+        log: GeneratorLog,
+        *,
+        repeats: bool,
     ) -> None:
         self._name = name
         self._call = call
         self._autocast = autocast
+        self._log = log
         self._repeats = repeats
         self._found: _Found | None = None
 
@@ -117,7 +147,7 @@ class StageRunner:
         # One copy of each storage, also where several buffers share it.
         copies: dict[int, torch.UntypedStorage] = {}
         return _Found(
-            generators=_Generators.now(devices),
+            generators=self._log.now(devices),
             buffers=tuple(
                 (owner, name, _on_copy(buffer.detach(), copies))
                 for owner in (() if self._module is None else self._module.modules())

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance, traced_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import (
+    MeasuredMemory,
+    OperatorMemory,
+)
 from jettison.instances.profilers.torch_graphs.traced_step import TracedStep
 from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.zoo.call_arguments import CallArguments, called_with
+from jettison.instances.zoo.model_loss import own_loss
 from jettison.torch.errors import ExecutionError
 
 Loss = Callable[..., Tensor]
+
+# Arguments that hold no tensors, and whose values a trace may hold on to.
+_CONSTANTS = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    Enum,
+    torch.dtype,
+    torch.device,
+    torch.Size,
+    torch.memory_format,
+)
 
 
 class LossStep(nn.Module):
@@ -28,22 +53,42 @@ class LossStep(nn.Module):
     model
         Any module.
     loss
-        Function of the output and further arguments; None if the model itself returns the scalar.
+        Function of the output and further arguments; None if the model itself returns the scalar,
+        or an output that holds it (`own_loss`).
+    model_inputs
+        Number of positional arguments that are the model's; the others are those of the loss.
     """
 
-    def __init__(self, model: nn.Module, loss: Loss | None) -> None:
+    def __init__(self, model: nn.Module, loss: Loss | None, *, model_inputs: int = 1) -> None:
         super().__init__()
         self.model = model
         self.loss = loss
+        self.model_inputs = model_inputs
 
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """Return the loss."""
-        value: Tensor
+    def forward(self, *inputs: Any, **keywords: Any) -> Tensor:
+        """Return the loss; keyword arguments are the model's."""
         if self.loss is None:
-            value = self.model(*inputs)
-        else:
-            value = self.loss(self.model(inputs[0]), *inputs[1:])
-        return value
+            return own_loss(self.model(*inputs, **keywords))
+        output = self.model(*inputs[: self.model_inputs], **keywords)
+        return self.loss(output, *inputs[self.model_inputs :])
+
+
+class TensorStep(LossStep):
+    """A model and its loss as a function of the tensors among its arguments alone."""
+
+    def __init__(
+        self, model: nn.Module, loss: Loss | None, arguments: CallArguments, model_inputs: int
+    ) -> None:
+        super().__init__(model, loss, model_inputs=model_inputs)
+        self.arguments = arguments
+
+    def forward(self, *inputs: Any, **_: Any) -> Tensor:
+        """Return the loss for these tensors, in the order of the arguments."""
+        return self.plain(*self.arguments.call(inputs))
+
+    def plain(self, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Tensor:
+        """Return the loss for arguments of any shapes."""
+        return super().forward(*inputs, **keywords)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,57 +186,60 @@ class StepProgram:
         The modules of the step, their modes, and what their parameters and buffers look like.
     """
 
-    step: LossStep
+    step: TensorStep
     graph: Graph
     traced: TracedStep
     inputs: tuple[_Layout, ...]
     autocast: AutocastState
     state: _State
 
-    def check(self, inputs: Sequence[Any]) -> None:
-        """Check that a step that is to run is like the one that was traced.
+    def checked(
+        self, inputs: Sequence[Any], keywords: Mapping[str, Any] = MappingProxyType({})
+    ) -> tuple[Tensor, ...]:
+        """Return the tensors of a step that is to run, if it is like the one that was traced.
 
         Raises
         ------
         InputError
-            If the inputs differ in number, size, layout, type or device, or need gradients.
+            If the arguments differ in number, names or values, or tensors among them in size,
+            layout, type or device, or need gradients.
         ExecutionError
             If modules, training modes, trained parameters, the layouts of parameters and buffers,
             or autocast are not as they were.
         """
-        if len(inputs) != len(self.inputs):
-            raise InputError(
-                f"{len(inputs)} inputs, and {len(self.inputs)} in the trace",
-                field="inputs",
-                expected="call the step with as many tensors as the sample had",
-            )
-        for place, (item, expected) in enumerate(zip(inputs, self.inputs, strict=True)):
-            found = _Layout.of(_checked_input(item, place))
+        tensors: tuple[Tensor, ...] = self.step.arguments.tensors(inputs, keywords)
+        names = self.step.arguments.tensor_names
+        for name, item, expected in zip(names, tensors, self.inputs, strict=True):
+            found = _Layout.of(_checked_input(item, name))
             if found != expected:
                 raise InputError(
                     f"a tensor {found}, and {expected} in the trace",
-                    field=f"inputs[{place}]",
+                    field=name,
                     expected="a graph is made for one shape: drop smaller batches"
                     " (drop_last=True), or call the plain model for them",
                 )
         self.state.check(_State.of(self.step))
-        if not AutocastState.current(inputs[0].device).casts_like(self.autocast):
+        if not AutocastState.current(tensors[0].device).casts_like(self.autocast):
             raise ExecutionError(
                 "autocast is not as it was when the step was traced; trace and call the step "
                 "under the same autocast"
             )
+        return tensors
 
 
 def trace_step_program(
     model: nn.Module,
-    sample_input: Tensor,
+    sample_input: Any,
     *,
     loss: Loss | None,
-    sample_loss_arguments: Sequence[Tensor] = (),
+    sample_loss_arguments: Sequence[Any] = (),
     name: str | None = None,
     cost: OperatorCost | None = None,
+    memory: OperatorMemory | None = None,
     warmup: int = 2,
     repeats: int = 7,
+    threads: int = 1,
+    check: CostCheck = CostCheck.WARN,
 ) -> StepProgram:
     """Trace a training step of any model, and measure its operations one by one.
 
@@ -203,32 +251,54 @@ def trace_step_program(
     model
         In training mode. It is shared, not copied.
     sample_input
-        One batch.
+        One batch: the argument of the model, a tuple of its positional arguments, or a mapping of
+        its keyword arguments. Tensors may stand in lists, tuples, mappings and what else
+        ``torch.utils._pytree`` knows; all else in them holds for every step.
     loss
         A module or function of the output and further arguments; None if the model returns the
-        loss itself, as a function of `sample_input` and the further arguments.
+        loss itself, or an output that holds it (`own_loss`), as a function of `sample_input` and
+        the further arguments.
     sample_loss_arguments
-        The further arguments, tensors.
+        The further arguments.
     name
         Name of the graph.
     cost
         Source of the durations; measured on the device of the sample if it is not given.
+    memory
+        Source of the sizes; measured if it is not given, whatever the durations are: the step will
+        run on this device, and each kernel takes there what it takes.
     warmup, repeats
         Runs of each operation before, and for, its measurement.
+    threads
+        Threads that durations are measured with on a CPU: their ratios count, and with one they
+        vary least. Memory is measured with as many as are set, which the step will run with.
+    check
+        What becomes of durations that are in doubt: see `CostCheck`.
 
     Raises
     ------
     InputError
         If the step cannot be traced, writes to its inputs, or needs gradients of them.
     """
-    inputs = (sample_input, *sample_loss_arguments)
-    for place, item in enumerate(inputs):
-        _checked_input(item, place)
+    positional, keywords = called_with(sample_input)
+    everything = (*positional, *sample_loss_arguments)
+    arguments = CallArguments.of(everything, keywords)
+    inputs = arguments.tensors(everything, keywords)
+    for item, named in zip(inputs, arguments.tensor_names, strict=True):
+        _checked_input(item, named)
+    for leaf, named in zip(arguments.leaves, arguments.names, strict=True):
+        _check_constant(leaf, named, named in arguments.tensor_names)
+    if not inputs:
+        raise InputError(
+            "there is no tensor among them",
+            field="inputs",
+            expected="give a batch, and what the loss takes besides, as tensors",
+        )
     # Inputs that are one tensor now need not be one in a later step.
     distinct = tuple(item.detach() for item in inputs)
-    device = sample_input.device
-    known = cost or Measured(device, warmup=warmup, repeats=repeats)
-    step = LossStep(model, loss)
+    device = inputs[0].device
+    known = cost or Measured(device, warmup=warmup, repeats=repeats, threads=threads)
+    step = TensorStep(model, loss, arguments, len(positional))
     step.training = model.training
     kind = type(model).__name__
     graph, traced = traced_graph(
@@ -236,12 +306,14 @@ def trace_step_program(
         distinct,
         known,
         name=name or f"step-of-{kind}-{device.type}",
+        memory=memory or MeasuredMemory(device),
+        check=check,
         provenance=step_provenance(
-            sample_input,
+            inputs[0],
             known,
             model_name=kind,
             model_arguments={},
-            samples=int(sample_input.shape[0]) if sample_input.dim() else 1,
+            samples=int(inputs[0].shape[0]) if inputs[0].dim() else 1,
         ),
     )
     if traced.changed_inputs:
@@ -260,29 +332,40 @@ def trace_step_program(
     )
 
 
-def _checked_input(item: Any, place: int) -> Tensor:
+def _check_constant(leaf: Any, name: str, is_tensor: bool) -> None:
+    """Check that an argument that is no tensor is one that can be compared from step to step."""
+    if not is_tensor and not isinstance(leaf, _CONSTANTS):
+        raise InputError(
+            f"a {type(leaf).__name__} is not a dense tensor",
+            field=name,
+            expected="give a batch, and what the loss takes besides, as tensors; a class of one's"
+            " own that holds tensors has to be registered as a pytree node",
+        )
+
+
+def _checked_input(item: Any, name: str) -> Tensor:
     if type(item) is not Tensor or item.layout != torch.strided:
         raise InputError(
             f"a {type(item).__name__} is not a dense tensor",
-            field=f"inputs[{place}]",
+            field=name,
             expected="give a batch, and what the loss takes besides, as tensors",
         )
     if item.device.type not in {"cpu", "cuda"}:
         raise InputError(
             f"the device {item.device}",
-            field=f"inputs[{place}]",
+            field=name,
             expected="move the model and the input to a CPU or CUDA device",
         )
     if item.is_inference():
         raise InputError(
             "an inference tensor, of which nobody knows whether it has been written to",
-            field=f"inputs[{place}]",
+            field=name,
             expected="make it outside torch.inference_mode(), or clone() it there",
         )
     if item.requires_grad:
         raise InputError(
             "an input requires a gradient, which no operation of the trace would compute",
-            field=f"inputs[{place}]",
+            field=name,
             expected="detach() it, or make it a parameter of the model",
         )
     return item

@@ -40,7 +40,8 @@ class Provenance:
     parameter_gradients
         ``new`` or ``accumulated``, of a chain that was measured: see `ParameterGradients`.
     spread
-        Per measured quantity (``"conv1 forward_ns"``) the minimum, median and maximum.
+        Per measured quantity (``"conv1 forward_ns"``) the least, the one that counts (a
+        median, or the lower quartile of noisy ones) and the most.
     note
         Anything else that a reader should know.
     """
@@ -85,7 +86,7 @@ class Provenance:
         for key, triple in self.spread.items():
             if len(triple) != 3 or not triple[0] <= triple[1] <= triple[2]:
                 raise InputError(
-                    f"{triple!r} is not minimum <= median <= maximum",
+                    f"{triple!r} is not least <= counted <= most",
                     field=f"spread[{key!r}]",
                     expected="write three integers in ascending order",
                 )

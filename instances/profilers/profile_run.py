@@ -30,6 +30,7 @@ from jettison.instances.profilers.torch_graphs.spread_log import SpreadLog
 from jettison.instances.profilers.torch_graphs.traced_graph import profile_graph
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.zoo.call_arguments import tensors_in
 from jettison.instances.zoo.workload import Workload
 
 # Operations are many and short: their file is written once in a while.
@@ -81,7 +82,7 @@ class ProfileRun:
         self._device = device_of(settings)
         self._target = target
         self._settings = settings
-        samples, *extents = workload.sample_input.shape
+        samples, *extents = workload.batch.shape
         sizes = "x".join(map(str, extents)) or "1"
         self._stem = f"{target.replace(':', '-')}-b{samples}-{sizes}"
         short = short_device_name(device_name(self._device), settings.device)
@@ -120,7 +121,7 @@ class ProfileRun:
         """
         return model_chain(
             self._workload.model,
-            self._workload.sample_input,
+            self._tensor("chain"),
             name=name or self.instance_name("roofline"),
             model_name=self._workload.model_name,
             model_arguments=self._workload.model_arguments,
@@ -145,7 +146,7 @@ class ProfileRun:
         with self._fitting():
             return profile_chain(
                 self._workload.model,
-                self._workload.sample_input,
+                self._tensor("chain"),
                 name=name or self.name,
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,
@@ -154,6 +155,7 @@ class ProfileRun:
                 repeats=self._settings.repeats,
                 gradients=self._settings.gradients,
                 log=StageLog(partial, announce),
+                check=self._settings.check,
             )
 
     def graph(
@@ -180,6 +182,7 @@ class ProfileRun:
                 model_arguments=self._workload.model_arguments,
                 loss=self._workload.loss,
                 cost=cost,
+                check=self._settings.check,
             )
         if costs != "measured":
             return graph
@@ -206,7 +209,7 @@ class ProfileRun:
         with self._fitting(), _flushing(partial):
             found = profile_multi_model(
                 self._workload.model,
-                self._workload.sample_input,
+                self._tensor("multi-model"),
                 self._workload.loss,
                 cost,
                 models=models,
@@ -218,6 +221,16 @@ class ProfileRun:
         if costs != "measured":
             return found
         return replace(found, provenance=self._counted(found.provenance, cost.of_steps()))
+
+    def _tensor(self, kind: str) -> torch.Tensor:
+        sample = self._workload.sample_input
+        if not isinstance(sample, torch.Tensor):
+            raise InputError(
+                f"a {kind} of a model that takes a {type(sample).__name__} of arguments",
+                field="kind",
+                expected="write --kind graph, or return a model of one tensor",
+            )
+        return sample
 
     def _counted(self, provenance: Provenance, spread: Mapping[str, Spread]) -> Provenance:
         return replace(
@@ -248,13 +261,14 @@ class ProfileRun:
                 self._device,
                 warmup=self._settings.warmup,
                 repeats=self._settings.repeats,
+                threads=self._settings.threads,
                 announce=announce,
                 known=OperationLog(partial),
             )
         )
 
     def _key(self, kind: str) -> dict[str, Scalar]:
-        sample = self._workload.sample_input
+        sample = self._workload.batch
         state = [
             f"{name} {tuple(tensor.shape)} {tensor.dtype}"
             for name, tensor in self._workload.model.state_dict().items()
@@ -264,7 +278,9 @@ class ProfileRun:
             "kind": kind,
             "target": self._target,
             **{f"set {name}": value for name, value in self._workload.model_arguments.items()},
-            "batch and input": "x".join(str(extent) for extent in sample.shape),
+            "batch and input": ", ".join(
+                "x".join(map(str, item.shape)) for item in tensors_in(self._workload.sample_input)
+            ),
             "dtype": str(sample.dtype),
             "architecture": hashlib.sha256(architecture.encode()).hexdigest(),
             "code": code_sha256(self._target),

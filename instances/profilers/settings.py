@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.device.rates import A100, DeviceRates
 
 
@@ -25,6 +26,8 @@ class ProfileSettings:
         Treatment of parameter gradients, where a chain is measured or modelled.
     rates
         Rates of the device of a roofline, where nothing is measured.
+    check
+        What becomes of measured costs that are in doubt.
 
     Raises
     ------
@@ -38,6 +41,7 @@ class ProfileSettings:
     threads: int = 1
     gradients: ParameterGradients = ParameterGradients.NEW
     rates: DeviceRates = A100
+    check: CostCheck = CostCheck.WARN
 
     def __post_init__(self) -> None:
         if self.threads < 1:

@@ -42,8 +42,9 @@ def workload_of(
         as well. The function takes `arguments`, and returns an ``nn.Sequential``, a model and its
         input, or a model, its input and a loss that maps the model's output to a scalar; or, for
         JAX, a loss, its parameters, and what else it is called with: a tuple of trees. An input
-        that it does not return consists of random numbers; a loss that it does not return is the
-        mean of the output.
+        that it does not return consists of random numbers; it may be a tuple of positional
+        arguments or a mapping of keyword arguments. A loss that it does not return is the mean of
+        an output that is a tensor, or what another output holds as ``loss``.
     batch, input_shape
         Number of samples and the shape of one. None if the function returns an input.
     arguments
@@ -191,6 +192,8 @@ def _own_workload(
     else:
         sample = parts[1]
         _check_sample(target, sample, batch, input_shape)
+        # Other mappings of keyword arguments are no trees that tensors can be moved in.
+        sample = dict(sample) if isinstance(sample, Mapping) else sample
     loss = parts[2] if len(parts) == 3 else Mean()
     if not callable(loss):
         raise InputError(
@@ -210,15 +213,17 @@ def _own_workload(
 def _check_sample(
     target: str, sample: Any, batch: int | None, input_shape: tuple[int, ...] | None
 ) -> None:
-    import torch
+    from jettison.instances.zoo.call_arguments import called_with, tensors_in
 
-    if not isinstance(sample, torch.Tensor) or sample.dim() == 0:
+    tensors = tensors_in(called_with(sample))
+    if not tensors or tensors[0].dim() == 0:
         raise InputError(
             f"its input is a {type(sample).__name__} without a first dimension, the batch",
             field=target,
-            expected="return (model, input) with one batch as a tensor",
+            expected="return (model, input) with one batch as a tensor, a tuple of positional "
+            "arguments or a mapping of keyword arguments",
         )
-    has = tuple(sample.shape)
+    has = tuple(tensors[0].shape)
     for field, asked, found in (
         ("batch", batch, has[0]),
         ("input", input_shape, has[1:]),

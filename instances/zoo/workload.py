@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils import _pytree as pytree
 
 from jettison.instances.core.provenance import Scalar
+from jettison.instances.zoo.call_arguments import CallArguments, tensors_in
+from jettison.instances.zoo.model_loss import mean_or_own_loss
 
 # Labels that the loss skips: cross-entropy's own default.
 IGNORED = -100
@@ -45,41 +49,60 @@ class OwnLoss(nn.Module):
 
 
 class Mean(nn.Module):
-    """Mean of the output: the loss where none is given."""
+    """Mean of the output, or the loss that it holds: the loss where none is given."""
 
-    def forward(self, output: Tensor) -> Tensor:
+    def forward(self, output: Any) -> Tensor:
         """Return a scalar."""
-        return output.mean()
+        return mean_or_own_loss(output)
 
 
 class TrainingStep(nn.Module):
-    """A model and its loss as one module, which maps a batch to a scalar."""
+    """A model and its loss as one module, which maps the tensors of a batch to a scalar."""
 
-    def __init__(self, model: nn.Module, loss: Callable[[Tensor], Tensor]) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Callable[[Any], Tensor],
+        arguments: CallArguments | None = None,
+    ) -> None:
         super().__init__()
         self.model = model
         self.loss = loss
+        self.arguments = arguments
 
-    def forward(self, batch: Tensor) -> Tensor:
+    def forward(self, *batch: Tensor) -> Tensor:
         """Return the loss."""
-        return self.loss(self.model(batch))
+        if self.arguments is None:
+            return self.loss(self.model(*batch))
+        positional, keywords = self.arguments.call(batch)
+        return self.loss(self.model(*positional, **keywords))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Workload:
-    """Workload: a model (for chains an ``nn.Sequential``), one batch, a loss, and their names."""
+    """Workload: a model (for chains an ``nn.Sequential``), one batch, a loss, and their names.
+
+    The batch is a tensor; for graphs also a tuple of positional or a mapping of keyword arguments.
+    """
 
     model: nn.Module
-    sample_input: Tensor
+    sample_input: Any
     loss: nn.Module
     model_name: str
     model_arguments: Mapping[str, Scalar]
+
+    @property
+    def batch(self) -> Tensor:
+        """The first tensor of the batch, whose first dimension are the samples."""
+        return tensors_in(self.sample_input)[0]
 
     def to(self, device: torch.device | str) -> Workload:
         """Return the workload on `device`; the model and the loss are moved, not copied."""
         return Workload(
             model=self.model.to(device),
-            sample_input=self.sample_input.to(device),
+            sample_input=pytree.tree_map_only(
+                Tensor, lambda item: item.to(device), self.sample_input
+            ),
             loss=self.loss.to(device),
             model_name=self.model_name,
             model_arguments=self.model_arguments,

@@ -113,7 +113,7 @@ def _changed(document: dict[str, Any], place: tuple[str | int, ...], value: obje
             CHAIN,
             ("provenance", "spread", "x"),
             [3, 2, 1],
-            "provenance.spread['x']: (3, 2, 1) is not minimum <= median <= maximum; write three",
+            "provenance.spread['x']: (3, 2, 1) is not least <= counted <= most; write three",
         ),
         (
             GRAPH,

@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 
 from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_memory import TracedMemory  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -31,7 +32,13 @@ def trace(name: str, **autocast: Any) -> Any:
         model, x = model.float(), x.float() if x.is_floating_point() else x
     with torch.autocast("cpu", enabled=bool(autocast), **autocast):
         return executor.trace_step_program(
-            model, x, loss=cross_entropy, sample_loss_arguments=(labels,), cost=Roofline()
+            model,
+            x,
+            loss=cross_entropy,
+            sample_loss_arguments=(labels,),
+            cost=Roofline(),
+            # Schedules of many memories are wanted: workspaces would leave some out.
+            memory=TracedMemory(),
         )
 
 

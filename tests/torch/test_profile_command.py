@@ -25,7 +25,7 @@ from jettison.instances.profilers.torch_graphs import operator_cost  # noqa: E40
 
 pytestmark = pytest.mark.torch
 
-FAST = ("--repeats", "1", "--warmup", "0", "--threads", str(torch.get_num_threads()))
+FAST = ("--repeats", "1", "--warmup", "0", "--threads", str(torch.get_num_threads()), "--trust")
 TINY = ("profile", "gpt2-tiny", "--batch", "2", "--input", "8", *FAST)
 
 OWN = """

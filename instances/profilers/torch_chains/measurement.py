@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 
@@ -13,8 +14,10 @@ from torch import Tensor, nn
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Provenance, Scalar
+from jettison.instances.profilers.cost_check import CostCheck, CostFigures, longest
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.model_state import left_as_found
+from jettison.instances.profilers.device.threads import threads_set, use_allocator
 from jettison.instances.profilers.torch_chains.chain_assembly import (
     assemble_stages,
     check_model,
@@ -30,7 +33,8 @@ from jettison.instances.profilers.torch_chains.stage_measurement import (
     StageMeasurement,
 )
 from jettison.instances.profilers.torch_chains.stage_memory import measure_memory, memory_meter
-from jettison.instances.profilers.torch_chains.stage_time import measure_time
+from jettison.instances.profilers.torch_chains.stage_time import StageTime, measure_time
+from jettison.instances.profilers.whole_steps import whole_steps_ns
 from jettison.instances.remat_chain.chain import Chain
 
 
@@ -46,6 +50,8 @@ def measure_chain(
     repeats: int,
     gradients: ParameterGradients,
     log: MeasurementLog,
+    threads: int | None,
+    check: CostCheck,
 ) -> Chain:
     """Measure a chain; `profile_chain` documents the arguments, sizes and errors."""
     check_model(model, sample_input)
@@ -67,13 +73,21 @@ def measure_chain(
     ):
         # A copy: dense, and safe from a stage that turns out to write into its input.
         stage_input = sample_input.detach().clone().requires_grad_(sample_input.requires_grad)
-        measured = _measure(stages, stage_input, warmup, repeats, log)
+        runs = _Runs(warmup, repeats, threads or torch.get_num_threads())
+        use_allocator()
+        measured = _measure(stages, stage_input, runs, log)
+        input_bytes = int(stage_input.numel()) * int(stage_input.element_size())
+        assembled = assemble_stages(stages, measured, input_bytes)
+        if check is not CostCheck.TRUST:
+            peak_bytes = input_bytes + sum(
+                stage.saved_bytes + 2 * stage.weight_bytes for stage in assembled
+            )
+            _figures(stages, stage_input, measured, runs, peak_bytes).settle(check, name)
 
-    input_bytes = int(stage_input.numel()) * int(stage_input.element_size())
     return Chain(
         name=name,
         input_bytes=input_bytes,
-        stages=assemble_stages(stages, measured, input_bytes),
+        stages=assembled,
         backward_overhead_holds_gradient=False,
         provenance=Provenance(
             source="torch-profile",
@@ -95,7 +109,7 @@ def measure_chain(
                 for stage, known in zip(stages, measured, strict=True)
                 for operation in ("forward_ns", "backward_ns")
             },
-            note=f"CPU threads: {torch.get_num_threads()}" if device.type == "cpu" else None,
+            note=f"CPU threads: {runs.threads}" if device.type == "cpu" else None,
         ),
     )
 
@@ -103,8 +117,7 @@ def measure_chain(
 def _measure(
     stages: tuple[ChainStage, ...],
     sample_input: Tensor,
-    warmup: int,
-    repeats: int,
+    runs: _Runs,
     log: MeasurementLog,
 ) -> list[StageMeasurement]:
     measured = []
@@ -112,21 +125,74 @@ def _measure(
         known = log.recall(stage.name)
         if known is None:
             log.starting(number, len(stages), stage.name)
-            known = _measure_stage(stage, stage_input, warmup, repeats)
+            known = _measure_stage(stage, stage_input, runs)
             log.record(stage.name, known)
         measured.append(known)
     return measured
 
 
-def _measure_stage(
-    stage: ChainStage, stage_input: Tensor, warmup: int, repeats: int
-) -> StageMeasurement:
+def _measure_stage(stage: ChainStage, stage_input: Tensor, runs: _Runs) -> StageMeasurement:
     stage.first_forward(stage_input)
-    time = measure_time(stage, stage_input, warmup=warmup, repeats=repeats)
+    time = runs.time(stage, stage_input)
     # The meter slows down what runs inside it: it is closed while durations are measured.
     with memory_meter(stage_input.device) as meter:
         memory = measure_memory(stage, stage_input, meter)
     return StageMeasurement(time, memory)
+
+
+def _figures(
+    stages: tuple[ChainStage, ...],
+    sample_input: Tensor,
+    measured: list[StageMeasurement],
+    runs: _Runs,
+    peak_bytes: int,
+) -> CostFigures:
+    both_ns = [known.time.forward_ns[1] + known.time.backward_ns[1] for known in measured]
+    sample = set(longest(both_ns))
+    again_ns = 0
+    for place, (stage, stage_input) in enumerate(with_inputs(stages, sample_input)):
+        if place in sample:
+            time = runs.time(stage, stage_input)
+            again_ns += time.forward_ns[1] + time.backward_ns[1]
+        if place == max(sample, default=-1):
+            break
+
+    def loss() -> Tensor:
+        value = sample_input
+        for stage in stages:
+            value = stage.call(value)
+        return value.sum()
+
+    return CostFigures(
+        spreads=tuple(
+            spread
+            for known in measured
+            for spread in (known.time.forward_ns, known.time.backward_ns)
+        ),
+        step_ns=whole_steps_ns(
+            loss,
+            [sample_input, *{id(p): p for stage in stages for p in stage.parameters}.values()],
+            sample_input.device,
+            peak_bytes=peak_bytes,
+            threads=runs.threads,
+        ),
+        sample_ns=sum(both_ns[place] for place in sample),
+        again_ns=again_ns,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Runs of a stage before and for a measurement, and the threads that it runs with."""
+
+    warmup: int
+    repeats: int
+    threads: int
+
+    def time(self, stage: ChainStage, stage_input: Tensor) -> StageTime:
+        """Measure the durations of a stage."""
+        with threads_set(self.threads):
+            return measure_time(stage, stage_input, warmup=self.warmup, repeats=self.repeats)
 
 
 def _check_runs(warmup: int, repeats: int) -> None:

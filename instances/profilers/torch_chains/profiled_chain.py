@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jettison.instances.core.errors import MissingExtraError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Scalar
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.remat_chain.chain import Chain
 
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ def profile_chain(
     repeats: int = 7,
     gradients: ParameterGradients = ParameterGradients.NEW,
     log: MeasurementLog | None = None,
+    threads: int | None = None,
+    check: CostCheck = CostCheck.WARN,
 ) -> Chain:
     r"""Measure every stage of a sequential model on the device of `sample_input`.
 
     Each child of `model` becomes a stage, and the loss the last one. Stages are measured one after
     the other, so that the model may be one whose whole step does not fit the memory.
 
-    Durations are medians of `repeats` runs after `warmup` runs: of CUDA events on a GPU, of the
-    wall clock on a CPU.
+    Durations are lower quartiles of `repeats` measurements after `warmup` runs (`LaunchTimer`): of
+    CUDA events on a GPU, of the time that the computing thread has on a CPU.
 
     Sizes are those of distinct storages. :math:`\bar a^\ell` is what autograd saves and the
     output, without the stage's input, parameters and buffers; a constant tensor that is neither
@@ -78,6 +81,12 @@ def profile_chain(
         Of parameters: new in each step, as after ``zero_grad()``, or accumulated.
     log
         Hears of every stage, and may recall what an earlier run has measured of it.
+    threads
+        Threads that durations are measured with on a CPU; as many as are set if it is not given.
+        Memory is measured with as many as are set.
+    check
+        What becomes of durations that are in doubt (`CostCheck`). Whole steps, to compare the sum
+        with, run only where these fit the memory.
 
     Raises
     ------
@@ -106,4 +115,6 @@ def profile_chain(
         repeats=repeats,
         gradients=gradients,
         log=log or NoLog(),
+        threads=threads,
+        check=check,
     )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median_low
 
 import torch
 from torch import Tensor
 
-from jettison.instances.profilers.device.timing import duration_ns
+from jettison.instances.profilers.device.timing import (
+    LaunchTimer,
+    Spread,
+    counted,
+    launches_of,
+)
 from jettison.instances.profilers.torch_chains.stage import ChainStage
 from jettison.instances.profilers.torch_chains.stage_gradients import StageGradients
 
-Spread = tuple[int, int, int]
+# Graphs that are held at a time.
+_MOST_GRAPHS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """Minimum, median and maximum of each duration, in nanoseconds."""
+    """Least, lower quartile and most of each duration, in nanoseconds."""
 
     forward_ns: Spread
     backward_ns: Spread
@@ -28,24 +34,59 @@ def measure_time(stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats
 
     The forward operation records the graph (it is :math:`F_{all}`); the backward operation starts
     from a random gradient, makes the parameters' gradients or adds to them, and releases what
-    autograd saved. A stage that needs no gradient has a backward operation of 0 ns.
+    autograd saved. A stage that needs no gradient has a backward operation of 0 ns. Of a stage of
+    microseconds several graphs are recorded in a row for each measurement, then run backward.
 
     Raises
     ------
     InputError
         If no gradient passes through the stage.
     """
-    forward: list[int] = []
-    backward: list[int] = []
-    device = stage_input.device
+    timer = LaunchTimer(stage_input.device)
     with StageGradients(stage) as gradients:
-        for _ in range(warmup + repeats):
-            run = _Run(stage, stage_input)
-            forward.append(duration_ns(run.forward, device))
-            backward.append(duration_ns(run.backward, device) if run.prepare_backward() else 0)
-            stage_input.grad = None
-            gradients.drop_new()
-    return StageTime(_spread(forward[warmup:]), _spread(backward[warmup:]))
+        rounds = _Rounds(stage, stage_input, gradients, timer)
+        for _ in range(warmup):
+            rounds.run(1)
+        launches = min(_MOST_GRAPHS, launches_of(rounds.run(1)[0]))
+        found = [rounds.run(launches) for _ in range(repeats)]
+    return StageTime(
+        counted([forward_ns for forward_ns, _ in found]),
+        counted([backward_ns for _, backward_ns in found]),
+    )
+
+
+class _Rounds:
+    """Rounds of forward and backward operations of a stage, with what they leave put away."""
+
+    def __init__(
+        self, stage: ChainStage, stage_input: Tensor, gradients: StageGradients, timer: LaunchTimer
+    ) -> None:
+        self._stage = stage
+        self._input = stage_input
+        self._gradients = gradients
+        self._timer = timer
+
+    def run(self, launches: int) -> tuple[int, int]:
+        """Run so many graphs forward, then backward; return the mean durations of both."""
+        runs = [_Run(self._stage, self._input) for _ in range(launches)]
+        forward_ns = self._timer.total_ns([run.forward for run in runs]) // launches
+        has_backward = [run.prepare_backward() for run in runs]
+        backward_ns = 0
+        if all(has_backward):
+            backward_ns = self._timer.total_ns([self._emptied(run) for run in runs]) // launches
+        self._forget()
+        return forward_ns, backward_ns
+
+    def _emptied(self, run: _Run) -> Callable[[], None]:
+        def backward() -> None:
+            run.backward()
+            self._forget()
+
+        return backward
+
+    def _forget(self) -> None:
+        self._input.grad = None
+        self._gradients.drop_new()
 
 
 class _Run:
@@ -67,8 +108,3 @@ class _Run:
 
     def backward(self) -> None:
         torch.autograd.backward(self._output, self._gradient)
-
-
-def _spread(durations: list[int]) -> Spread:
-    # An actual measurement, also when their number is even.
-    return min(durations), median_low(durations), max(durations)

@@ -1,9 +1,10 @@
 """Export of a training step as one graph of operators, as they run without a compiler.
 
-The export swaps in decompositions of its own for some composite functions (a dropout, say, or an
-interpolation), which would draw other numbers or round otherwise than the model does. They are
-switched off while the model runs: the operators are those that PyTorch's own composite functions
-call.
+A front (`step_fronts`) makes a module that can be traced, and ahead-of-time autograd traces it with
+its backward pass. The export swaps in decompositions of its own for some composite functions (a
+dropout, say, or an interpolation), which would draw other numbers or round otherwise than the model
+does. They are switched off while the model runs: the operators are those that PyTorch's own
+composite functions call.
 
 Autocast holds for the forward pass only, as PyTorch advises: the backward operations work in the
 types of what they read.
@@ -11,8 +12,9 @@ types of what they read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,14 +25,68 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.drawing_order import draw_in_memory_order
+from jettison.instances.profilers.torch_graphs.grouped_products import grouped_products_of_floats
+from jettison.instances.profilers.torch_graphs.step_fronts import FRONTS
 from jettison.instances.profilers.torch_graphs.tensor_places import first_names
+from jettison.instances.profilers.torch_graphs.untraceable import untraceable
+
+# The module that is traced holds the step, or what a front has made of it, under this name.
+_PREFIX = "step."
+# Numbers that are not known before the step runs.
+_NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+# What PyTorch raises where a trace cannot go on.
+_ENDS = (
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
-def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphModule, Any]:
-    """Return the joint graph of a step that maps the inputs to a scalar, and its signature.
+@dataclass(frozen=True, slots=True)
+class ExportedStep:
+    """Joint graph of a step, with the nodes of its arguments and results.
 
-    Autocast is as it is set around the call. Names in the signature begin with ``step.``; a tensor
-    that the step has under several names stands under the first.
+    Names are those that parameters and buffers have in the step, the first ones where there are
+    several. Results stand by their places: one node may be the gradient of two parameters.
+
+    Attributes
+    ----------
+    module
+        The trace; its attributes are constants.
+    front
+        Name of the front that it was made with.
+    parameters, buffers
+        Name by placeholder.
+    inputs, changed_inputs
+        Placeholders of the inputs, and those that the step writes to.
+    loss
+        The loss.
+    gradients
+        The gradient of each trained parameter that the loss depends on, by its name.
+    new_buffers
+        The new value of each buffer that the step writes to, by its name.
+    """
+
+    module: fx.GraphModule
+    front: str
+    parameters: Mapping[str, str]
+    buffers: Mapping[str, str]
+    inputs: tuple[str, ...]
+    changed_inputs: tuple[str, ...]
+    loss: fx.Node
+    gradients: Mapping[str, fx.Node]
+    new_buffers: Mapping[str, fx.Node]
+
+
+def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> ExportedStep:
+    """Return the joint graph of a step that maps the inputs to a scalar.
+
+    Autocast is as it is set around the call.
 
     Raises
     ------
@@ -38,38 +94,90 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
         If the step cannot be traced: control flow depends on values, no parameter is trained, or
         the loss is no scalar.
     """
+    first: Exception | None = None
+    for front in FRONTS:
+        try:
+            with grouped_products_of_floats():
+                return _joint(front.__name__, front(step, inputs), step, inputs)
+        except InputError:
+            raise
+        except _ENDS as error:
+            if "SparseTensorImpl" in str(error):
+                # With the logs of its traces on, PyTorch looks into the storage of every gradient.
+                raise _sparse_gradient("of a parameter") from error
+            # What the plain step stumbled over says most.
+            first = first or error
+            first.add_note(f"{front.__name__}: {type(error).__name__}: {error}")
+    assert first is not None
+    raise untraceable(first) from first
+
+
+def _joint(
+    front: str, traced: nn.Module, step: nn.Module, inputs: tuple[Tensor, ...]
+) -> ExportedStep:
     autocast = AutocastState.current(inputs[0].device)
-    try:
-        # The export refuses trained parameters that the loss does not depend on.
-        with (
-            _not_trained(_unused(step, inputs)),
-            torch.enable_grad(),
-            autocast.switched_off().restored(),
-        ):
-            exported: tuple[fx.GraphModule, Any] = aot_export_module(
-                _ExportedStep(step, autocast), inputs, trace_joint=True, output_loss_index=0
-            )
-    except (
-        AssertionError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        SyntaxError,
-        TypeError,
-        ValueError,
-    ) as error:
-        if "SparseTensorImpl" in str(error):
-            # With the logs of its traces on, PyTorch looks into the storage of every gradient.
-            raise _sparse_gradient("of a parameter") from error
+    # The export refuses trained parameters that the loss does not depend on.
+    with (
+        _not_trained(_unused(traced, inputs)),
+        torch.enable_grad(),
+        autocast.switched_off().restored(),
+    ):
+        trained = [name for name, item in traced.named_parameters() if item.requires_grad]
+        module, signature = aot_export_module(
+            _ExportedStep(traced, autocast), inputs, trace_joint=True, output_loss_index=0
+        )
+    results = next(node for node in module.graph.nodes if node.op == "output").args[0]
+    changed_buffers = tuple(signature.buffers_to_mutate.values())
+    changed_inputs = tuple(signature.user_inputs_to_mutate.values())
+    # New values come first, then the loss. The signature goes by names of nodes, and leaves out
+    # all but the last of the results that are one node.
+    place = len(results) - len(trained) - 1
+    if place != len(changed_buffers) + len(changed_inputs):
         raise InputError(
-            f"the step cannot be traced: {(str(error) or type(error).__name__).splitlines()[0]}",
+            "the step writes one value to several buffers or inputs",
             field="model",
-            expected="give a scalar loss, trained parameters, no control flow on values, and no"
-            " tensors that are neither parameters, buffers nor inputs",
-        ) from error
-    _check_nodes(exported[0].graph)
-    draw_in_memory_order(exported[0].graph)
-    return exported
+            expected="give each of them a value of its own: buffer.copy_(value.clone())",
+        )
+    _check_nodes(module.graph)
+    draw_in_memory_order(module.graph)
+    names = _names_in(step, traced)
+    return ExportedStep(
+        module=module,
+        front=front,
+        parameters={at: names(name) for at, name in signature.inputs_to_parameters.items()},
+        buffers={at: names(name) for at, name in signature.inputs_to_buffers.items()},
+        inputs=tuple(signature.user_inputs),
+        changed_inputs=changed_inputs,
+        loss=results[place],
+        gradients={
+            names(name): node for name, node in zip(trained, results[place + 1 :], strict=True)
+        },
+        new_buffers={
+            names(name): node for name, node in zip(changed_buffers, results, strict=False)
+        },
+    )
+
+
+def _names_in(step: nn.Module, traced: nn.Module) -> Callable[[str], str]:
+    """Return the function from a name in the traced module to the first name in the step."""
+    if traced is step:
+        return lambda name: name.removeprefix(_PREFIX)
+    known: dict[int, str] = {}
+    for name, item in (*step.named_parameters(), *step.named_buffers()):
+        known.setdefault(id(item), name)
+
+    def name_of(name: str) -> str:
+        inner = name.removeprefix(_PREFIX)
+        found = known.get(id(_tensor_at(traced, inner)))
+        if found is None:
+            raise InputError(
+                f"the step reads {inner}, a tensor of the model that is no parameter or buffer",
+                field="model",
+                expected="register it: self.register_buffer(name, tensor)",
+            )
+        return found
+
+    return name_of
 
 
 def _check_nodes(graph: fx.Graph) -> None:
@@ -80,6 +188,13 @@ def _check_nodes(graph: fx.Graph) -> None:
                 f"the step draws from a generator of its own ({node.target})",
                 field="model",
                 expected="draw from the global generator of the device",
+            )
+        value = node.meta.get("val")
+        if node.op == "call_function" and isinstance(value, _NUMBERS):
+            raise InputError(
+                f"the step reads the value of a tensor ({node.target})",
+                field="model",
+                expected="keep it a tensor, or compute it outside of the step",
             )
     results = next(node for node in graph.nodes if node.op == "output").args[0]
     for node in results:

@@ -16,6 +16,7 @@ from torch import Tensor, fx, nn
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.profilers.device.model_state import left_as_found
+from jettison.instances.profilers.device.timing import Spread
 from jettison.instances.profilers.torch_graphs.fused_optimizers import (
     Coefficients,
     FusedOptimizer,
@@ -28,7 +29,6 @@ from jettison.instances.profilers.torch_graphs.operator_calls import (
     Tensors,
     operator_calls,
 )
-from jettison.instances.profilers.torch_graphs.operator_cost import Spread
 from jettison.instances.profilers.torch_graphs.step_tensors import GradientOf, StepTensors
 from jettison.instances.profilers.torch_graphs.traced_step import (
     TracedStep,
@@ -154,7 +154,7 @@ class FusedProgram:
                 duration_ns=0 if spreads is None else spreads[item.name][1],
                 output_bytes=item.output_bytes,
                 inputs=item.inputs,
-                workspace_bytes=item.unread_bytes,
+                workspace_bytes=item.workspace_bytes,
                 backward=item.backward,
                 keep=item.keep,
                 result_of=item.inputs[0] if item.is_selection else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 
@@ -11,10 +11,19 @@ from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance, Scalar
+from jettison.instances.profilers.cost_check import CostCheck, CostFigures, longest
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.model_state import left_as_found
-from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.device.threads import use_allocator
+from jettison.instances.profilers.device.timing import Spread
+from jettison.instances.profilers.torch_graphs.operator_cost import CostSource, OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import (
+    MeasuredMemory,
+    OperatorMemory,
+    TracedMemory,
+)
 from jettison.instances.profilers.torch_graphs.traced_step import TracedStep, trace_step
+from jettison.instances.profilers.whole_steps import whole_steps_ns
 from jettison.instances.remat_graph.graph import Graph, Node
 
 
@@ -25,9 +34,10 @@ def assemble_graph(
     *,
     name: str,
     provenance: Provenance,
+    check: CostCheck = CostCheck.WARN,
 ) -> Graph:
     """Trace the step and return its graph."""
-    return traced_graph(step, (batch,), cost, name=name, provenance=provenance)[0]
+    return traced_graph(step, (batch,), cost, name=name, provenance=provenance, check=check)[0]
 
 
 def traced_graph(
@@ -37,39 +47,85 @@ def traced_graph(
     *,
     name: str,
     provenance: Provenance,
+    memory: OperatorMemory | None = None,
+    check: CostCheck = CostCheck.WARN,
 ) -> tuple[Graph, TracedStep]:
-    """Trace the step; return its graph and the trace, whose operations are the nodes in order."""
+    """Trace the step; return its graph and the trace, whose operations are the nodes in order.
+
+    Without `memory` sizes are measured where durations are, on the device of the inputs. Measured
+    durations are checked: their sum against a few whole steps, where these fit the memory.
+    """
     if not isinstance(step, torch.nn.Module) or not step.training:
         raise InputError(
             "the model is in evaluation mode",
             field="model",
             expected="call model.train() first: a training step is what is traced",
         )
-    with left_as_found([step], inputs[0].device):
-        traced = trace_step(step, inputs)
+    device = inputs[0].device
+    sizes = memory or (TracedMemory() if cost.assumed_device else MeasuredMemory(device))
+    sizes.prepare()
+    with left_as_found([step], device):
+        traced = sizes.sized(trace_step(step, inputs))
+        if cost.threads:
+            use_allocator()
         spreads = [
             (0, 0, 0) if operation.is_selection else cost.spread_ns(operation)
             for operation in traced.operations
         ]
-    nodes = tuple(
+        graph = Graph(name, _nodes(traced, spreads), provenance=provenance)
+        if cost.threads and check is not CostCheck.TRUST:
+            _figures(step, inputs, cost, graph, traced, spreads).settle(check, name)
+    return graph, traced
+
+
+def _nodes(traced: TracedStep, spreads: Sequence[Spread]) -> tuple[Node, ...]:
+    return tuple(
         Node(
             name=operation.name,
             duration_ns=spread[1],
             output_bytes=operation.output_bytes,
             inputs=operation.inputs,
-            workspace_bytes=operation.unread_bytes,
+            workspace_bytes=operation.workspace_bytes,
             backward=operation.backward,
             keep=operation.keep,
             result_of=operation.inputs[0] if operation.is_selection else None,
         )
         for operation, spread in zip(traced.operations, spreads, strict=True)
     )
-    return Graph(name, nodes, provenance=provenance), traced
+
+
+def _figures(
+    step: nn.Module,
+    inputs: tuple[Tensor, ...],
+    cost: OperatorCost,
+    graph: Graph,
+    traced: TracedStep,
+    spreads: Sequence[Spread],
+) -> CostFigures:
+    sample = longest([spread[1] for spread in spreads])
+    again = [cost.measured_again(traced.operations[place]) for place in sample]
+
+    def loss() -> Tensor:
+        value: Tensor = step(*inputs)
+        return value
+
+    return CostFigures(
+        spreads=tuple(spreads),
+        step_ns=whole_steps_ns(
+            loss,
+            tuple(step.parameters()),
+            inputs[0].device,
+            peak_bytes=graph.store_all_peak_bytes,
+            threads=cost.threads,
+        ),
+        sample_ns=sum(spreads[place][1] for place in sample),
+        again_ns=sum(spread[1] for spread in again),
+    )
 
 
 def step_provenance(
     batch: Tensor,
-    cost: OperatorCost,
+    cost: CostSource,
     *,
     model_name: str,
     model_arguments: Mapping[str, Scalar],

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from jettison.instances.profilers.kernels.training_mode import in_training
 from jettison.instances.profilers.torch_graphs.traced_step import Source, TracedStep, source_of
 
 # Tensors, and lists of them where a view has several results; None in a register that is free. A
@@ -102,7 +103,9 @@ class TraceRegisters:
         held = {place: item for place, item in enumerate(arguments) if _nodes_of(item)}
         return Call(
             # Nothing records a graph here, so that nothing has to be detached.
-            target=_same if node.target is torch.ops.aten.detach.default else node.target,
+            target=_same
+            if node.target is torch.ops.aten.detach.default
+            else in_training(node.target),
             arguments=tuple(
                 None if place in held else item for place, item in enumerate(arguments)
             ),

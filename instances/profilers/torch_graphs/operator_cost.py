@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from statistics import median_low
 from typing import Any, Protocol
 
 import torch
@@ -19,14 +18,20 @@ from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import flop_registry
 
 from jettison.instances.profilers.device.rates import A100, DeviceRates
-from jettison.instances.profilers.device.timing import duration_ns
+from jettison.instances.profilers.device.threads import threads_set
+from jettison.instances.profilers.device.timing import MOST_LAUNCHES, LaunchTimer, Spread, counted
+from jettison.instances.profilers.kernels.kernel_call import PreparedCall
 from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 
-Spread = tuple[int, int, int]
+# Small operations take their arguments from so many bytes, in at most so many copies, and their
+# results are held up to so many: more than the caches that belong to one core.
+_OUT_OF_CACHE = 8 * 2**20
+_MOST_COPIES = 15
+_HELD = 16 * 2**20
 
 
-class OperatorCost(Protocol):
-    """Source of the durations of operations."""
+class CostSource(Protocol):
+    """Source of durations, as a provenance names it."""
 
     @property
     def source(self) -> str:
@@ -40,8 +45,19 @@ class OperatorCost(Protocol):
     def assumed_device(self) -> str | None:
         """Name of the GPU whose rates are assumed; None if a device is measured."""
 
+
+class OperatorCost(CostSource, Protocol):
+    """Source of the durations of operations."""
+
+    @property
+    def threads(self) -> int:
+        """Threads that operations are measured with; 0 if nothing is measured."""
+
     def spread_ns(self, operation: TracedOperation) -> Spread:
-        """Return the minimum, median and maximum of the durations of an operation."""
+        """Return the least, the counted and the longest duration of an operation."""
+
+    def measured_again(self, operation: TracedOperation) -> Spread:
+        """Return what a measurement finds now; the same if nothing is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,7 @@ class Roofline:
 
     rates: DeviceRates = A100
     source: str = "torch-trace"
+    threads: int = 0
 
     @property
     def assumed_device(self) -> str:
@@ -62,9 +79,13 @@ class Roofline:
         return self.rates.note
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
-        """Return the roofline as minimum, median and maximum."""
+        """Return the roofline as the least, the counted and the longest duration."""
         given = (operation.arguments, operation.options)
         return (roofline_ns(self.rates, operation.target, *given, operation.results),) * 3
+
+    def measured_again(self, operation: TracedOperation) -> Spread:
+        """Return the roofline."""
+        return self.spread_ns(operation)
 
 
 def roofline_ns(
@@ -91,7 +112,9 @@ class Measured:
     """Durations measured by running each operation on tensors of its shapes, types and strides.
 
     Operations that are called alike are measured once. Numbers are random, indices 0, masks true;
-    what an operation takes must not depend on them.
+    what an operation takes must not depend on them. `LaunchTimer` says which of the durations
+    counts. An operation runs in this process: what may crash it has to have run elsewhere before
+    (`MeasuredMemory`).
 
     Parameters
     ----------
@@ -99,6 +122,8 @@ class Measured:
         Device to run on.
     warmup, repeats
         Runs before, and for, the measurement.
+    threads
+        Threads that operations on a CPU run with; as many as before are set afterwards.
     announce
         Called with the name of each operation before it runs.
     known
@@ -115,14 +140,17 @@ class Measured:
         *,
         warmup: int,
         repeats: int,
+        threads: int = 1,
         announce: Callable[[str], None] = lambda name: None,
         known: MutableMapping[str, Spread] | None = None,
     ) -> None:
         self._device = device
         self._warmup = warmup
         self._repeats = repeats
+        self.threads = threads
         self._announce = announce
         self._known: MutableMapping[str, Spread] = {} if known is None else known
+        self._timer = LaunchTimer(device)
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
         """Measure the operation, unless one like it has been measured."""
@@ -132,33 +160,26 @@ class Measured:
             self._known[key] = self._run(operation)
         return self._known[key]
 
+    def measured_again(self, operation: TracedOperation) -> Spread:
+        """Measure the operation, whatever is known of it."""
+        self._announce(operation.name)
+        return self._run(operation)
+
     def _run(self, operation: TracedOperation) -> Spread:
-        arguments, options = pytree.tree_map_only(
-            torch.Tensor, self._real, (operation.arguments, operation.options)
-        )
-
-        def call() -> object:
-            return operation.target(*arguments, **options)
-
-        with torch.no_grad():
-            found = [duration_ns(call, self._device) for _ in range(self._warmup + self._repeats)]
-        counted = found[self._warmup :]
-        return min(counted), median_low(counted), max(counted)
-
-    def _real(self, fake: Tensor) -> Tensor:
-        # Elements of an expanded tensor overlap: the storage is filled before it gets its shape.
-        reach = sum(
-            (extent - 1) * stride for extent, stride in zip(fake.shape, fake.stride(), strict=True)
-        )
-        count = reach + 1 if fake.numel() else 0
-        tensor = torch.empty(count, dtype=fake.dtype, device=self._device)
-        if tensor.is_floating_point():
-            tensor.normal_()
-        elif tensor.dtype == torch.bool:
-            tensor.fill_(1)
-        else:
-            tensor.zero_()
-        return tensor.as_strided(fake.shape, fake.stride())
+        given = (operation.target, operation.arguments, operation.options)
+        with torch.no_grad(), threads_set(self.threads):
+            call = PreparedCall.filled(*given, self._device)
+            taken_bytes = sum(int(item.untyped_storage().nbytes()) for item in call.tensors)
+            made_bytes = operation.output_bytes + operation.unread_bytes
+            copies = min(_MOST_COPIES, _OUT_OF_CACHE // max(1, taken_bytes))
+            turns = [call, *(call.copied() for _ in range(copies))]
+            found = self._timer.durations_ns(
+                [item.run for item in turns],
+                warmup=self._warmup,
+                repeats=self._repeats,
+                held=max(1, min(MOST_LAUNCHES, _HELD // max(1, made_bytes))),
+            )
+        return counted(found)
 
 
 def _leaves(operation: TracedOperation) -> list[Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost, Spread
+    from jettison.instances.profilers.device.timing import Spread
+    from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
     from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 
 
@@ -41,6 +42,15 @@ class SpreadLog:
         """Assumed GPU of the source that is asked, or None."""
         return self.cost.assumed_device
 
+    @property
+    def threads(self) -> int:
+        """Threads that the source measures with."""
+        return self.cost.threads
+
+    def measured_again(self, operation: TracedOperation) -> Spread:
+        """Ask for a new measurement, which is not remembered."""
+        return self.cost.measured_again(operation)
+
     def spread_ns(self, operation: TracedOperation) -> Spread:
         """Ask for the durations of an operation, remember and return them."""
         found = self.cost.spread_ns(operation)
@@ -55,10 +65,10 @@ class SpreadLog:
         return {f"{name} duration_ns": spread for name, spread in self.steps[-1].items()}
 
     def of_steps(self) -> Mapping[str, Spread]:
-        """Return for each step the sums of the minima, medians and maxima of its operations."""
+        """Return for each step the sums of the least, counted and longest durations."""
         return {f"{number} fused step_ns": _sums(step) for number, step in enumerate(self.steps, 1)}
 
 
 def _sums(step: Mapping[str, Spread]) -> Spread:
-    least, median, most = (sum(column) for column in zip(*step.values(), strict=True))
-    return least, median, most
+    least, counted, most = (sum(column) for column in zip(*step.values(), strict=True))
+    return least, counted, most

@@ -15,10 +15,10 @@ from jettison.instances.core.units import exact_bytes
 from jettison.instances.multi_model.feature_map import FeatureMap
 from jettison.instances.multi_model.fused_profile import fused_profile
 from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.profilers.device.timing import Spread
 from jettison.instances.profilers.torch_graphs.fused_optimizers import Hyperparameters
 from jettison.instances.profilers.torch_graphs.fused_program import FusedProgram
 from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance
-from jettison.instances.profilers.torch_graphs.operator_cost import Spread
 from jettison.instances.profilers.torch_graphs.swapping_run import (
     SwappedProfile,
     SwappingRun,

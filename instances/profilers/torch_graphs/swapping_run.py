@@ -23,13 +23,12 @@ from torch import Tensor
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
 from jettison.instances.multi_model.step_uses import StepUses
-from jettison.instances.profilers.device.timing import duration_ns
+from jettison.instances.profilers.device.timing import Spread, duration_ns
 from jettison.instances.profilers.torch_graphs.fused_optimizers import FusedOptimizer
 from jettison.instances.profilers.torch_graphs.fused_program import FusedProgram
 from jettison.instances.profilers.torch_graphs.held_storages import HeldStorages
 from jettison.instances.profilers.torch_graphs.host_values import HostValue
 from jettison.instances.profilers.torch_graphs.operator_calls import Tensors
-from jettison.instances.profilers.torch_graphs.operator_cost import Spread
 from jettison.instances.profilers.torch_graphs.step_tensors import StepTensors
 from jettison.instances.remat_graph.graph import Graph
 

@@ -1,6 +1,7 @@
 r"""Tracer of a training step in PyTorch into operations, without computing anything.
 
-Ahead-of-time autograd (``aot_export_module``) runs the step on fake tensors and records the forward
+Ahead-of-time autograd (``aot_export_module``) runs the step on fake tensors, itself or as a front
+(`step_fronts`) exports it, and records the forward
 and the backward operations in one graph, as compilers do: mutations are replaced by new values, and
 composite functions by the operators that run; `exported_step` says which.
 
@@ -20,18 +21,20 @@ a short time.
 An operation with several results is one, whose results live as long as any of them, with two
 exceptions. Where an ``output_mask`` lets its results be computed apart, gradients of parameters,
 which are kept, are an operation of their own. Otherwise the gradient of a convolution's input would
-be kept with that of its weights. And where the backward pass reads some results of a forward
-operation (the statistics of a normalisation, the mask of a dropout) and others not, a *selection*
-follows it, which takes no time and holds those: the others are free when the forward pass has read
-them. The graph marks it as a result of the operation (`Node.result_of`). While both are there, what
-the selection holds is counted twice, though it is there once.
+be kept with that of its weights. (Some kernels crash on masks that autograd never gives them:
+`TracedStep.with_whole` leaves these in one piece.) And where the backward pass reads some results
+of a forward operation (the statistics of a normalisation, the mask of a dropout) and others not, a
+*selection* follows it, which takes no time and holds those: the others are free when the forward
+pass has read them. The graph marks it as a result of the operation (`Node.result_of`). While both
+are there, what the selection holds is counted twice, though it is there once.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -67,6 +70,8 @@ class TracedOperation:
         Size of the results that something reads, or that are kept.
     unread_bytes
         Size of the other results, which are gone when it ends.
+    kernel_bytes
+        The most that its kernel allocates beside all results, where that has been measured.
     backward, keep
         As in `Node`.
     node
@@ -90,6 +95,12 @@ class TracedOperation:
     node: fx.Node
     part: tuple[int, ...]
     stored: tuple[int, ...]
+    kernel_bytes: int = 0
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Memory that it takes beside the results that stay, and gives back when it ends."""
+        return self.unread_bytes + self.kernel_bytes
 
     @property
     def is_selection(self) -> bool:
@@ -112,6 +123,8 @@ class TracedStep:
         Operations that the loss, the gradients and the buffers need, forward ones first.
     module
         The trace; its attributes are constants.
+    front
+        Name of the front that the step was traced through.
     parameters, buffers
         Name by placeholder.
     inputs
@@ -126,10 +139,14 @@ class TracedStep:
         The gradient of each trained parameter, by its name.
     new_buffers
         The new value of each buffer that the step writes to, by its name.
+    joint_bytes
+        For a node with two parts the workspace of a call that computes both, where that has been
+        measured; None if the call crashes.
     """
 
     operations: tuple[TracedOperation, ...]
     module: fx.GraphModule
+    front: str
     parameters: Mapping[str, str]
     buffers: Mapping[str, str]
     inputs: tuple[str, ...]
@@ -138,6 +155,18 @@ class TracedStep:
     seed: fx.Node
     gradients: Mapping[str, fx.Node]
     new_buffers: Mapping[str, fx.Node]
+    joint_bytes: Mapping[fx.Node, int | None] = field(default_factory=dict)
+
+    def with_whole(self, nodes: Collection[fx.Node]) -> TracedStep:
+        """Return the trace with one operation for each of these nodes instead of two parts."""
+        reader = _StepReader(
+            self.module.graph,
+            self.loss,
+            [*self.gradients.values()],
+            [*self.new_buffers.values()],
+            whole=frozenset(nodes),
+        )
+        return replace(self, operations=reader.operations())
 
 
 def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
@@ -156,40 +185,34 @@ def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
         If the step cannot be traced: control flow depends on values, no parameter is trained, or
         the loss is no scalar.
     """
-    module, signature = export_step(step, inputs)
-    _lay_out_gradients(module.graph, signature.backward_signature.gradients_to_parameters, step)
-    by_name = {node.name: node for node in module.graph.nodes}
-    # New values of buffers come first. The signature names the first of them where it means the
-    # loss, so that the loss is taken by its place.
-    place = len(signature.buffers_to_mutate) + len(signature.user_inputs_to_mutate)
-    results = next(node for node in module.graph.nodes if node.op == "output").args[0]
-    gradients = {
-        _in_step(name): by_name.get(f"{node}{_LAID_OUT}", by_name[node])
-        for node, name in signature.backward_signature.gradients_to_parameters.items()
-    }
-    new_buffers = {
-        _in_step(name): node
-        for node, name in zip(results, signature.buffers_to_mutate.values(), strict=False)
-    }
-    reader = _Reader(module.graph, results[place], [*gradients.values()], [*new_buffers.values()])
+    exported = export_step(step, inputs)
+    graph = exported.module.graph
+    gradients = _laid_out(graph, exported.gradients, step)
+    reader = _StepReader(
+        graph, exported.loss, [*gradients.values()], [*exported.new_buffers.values()]
+    )
     return TracedStep(
         operations=reader.operations(),
-        module=module,
-        parameters={node: _in_step(name) for node, name in signature.inputs_to_parameters.items()},
-        buffers={node: _in_step(name) for node, name in signature.inputs_to_buffers.items()},
-        inputs=tuple(signature.user_inputs),
-        changed_inputs=tuple(signature.user_inputs_to_mutate.values()),
-        loss=results[place],
+        module=exported.module,
+        front=exported.front,
+        parameters=exported.parameters,
+        buffers=exported.buffers,
+        inputs=exported.inputs,
+        changed_inputs=exported.changed_inputs,
+        loss=exported.loss,
         seed=reader.seed,
         gradients=gradients,
-        new_buffers=new_buffers,
+        new_buffers=exported.new_buffers,
     )
 
 
-def _lay_out_gradients(graph: fx.Graph, names: Mapping[str, str], step: nn.Module) -> None:
+def _laid_out(
+    graph: fx.Graph, gradients: Mapping[str, fx.Node], step: nn.Module
+) -> dict[str, fx.Node]:
     """Add the copies that autograd makes of gradients whose strides are not their parameters'."""
-    for node in [node for node in graph.nodes if node.name in names]:
-        parameter, gradient = step.get_parameter(_in_step(names[node.name])), node.meta["val"]
+    found = dict(gradients)
+    for name, node in gradients.items():
+        parameter, gradient = step.get_parameter(name), node.meta["val"]
         dense = [layout for layout in _FORMATS if _is_dense(parameter, layout)]
         if dense and gradient.stride() != parameter.stride():
             with graph.inserting_after(node):
@@ -201,6 +224,8 @@ def _lay_out_gradients(graph: fx.Graph, names: Mapping[str, str], step: nn.Modul
                     name=f"{node.name}{_LAID_OUT}",
                 )
             copy.meta["val"] = gradient.clone(memory_format=dense[0])
+            found[name] = copy
+    return found
 
 
 def _is_dense(tensor: Tensor, layout: torch.memory_format) -> bool:
@@ -245,51 +270,45 @@ def mask_place(target: Any, arguments: Sequence[Any]) -> int | None:
     return place if place is not None and place < len(arguments) else None
 
 
-class _Reader:
-    """Reader of an exported graph that turns its nodes into operations.
+class OperationReader:
+    """Reader of a graph of operators, which turns its nodes into operations.
 
     A *source* is a node whose result is no view, with the number of the result where there are
     several.
+
+    Parameters
+    ----------
+    nodes
+        The nodes of the graph, in its order.
+    needed
+        Those that something needs; the others are left out.
+    backward
+        Those of the backward pass.
+    kept
+        Sources that stay in memory to the end.
     """
 
     def __init__(
         self,
-        graph: fx.Graph,
-        loss: fx.Node,
-        gradients: list[fx.Node],
-        new_buffers: list[fx.Node],
+        nodes: Sequence[fx.Node],
+        *,
+        needed: AbstractSet[fx.Node],
+        backward: AbstractSet[fx.Node],
+        kept: AbstractSet[Source],
     ) -> None:
-        self._nodes = list(graph.nodes)
-        self._loss = source_of(loss)
-        self._kept = {self._loss, *map(source_of, gradients)}
-        # A random draw that is not used advances the generator all the same.
-        drawn = [node for node in self._nodes if is_random(node)]
-        self._needed = self._all_needed([loss, *gradients, *drawn])
-        self._add_needed_by_buffers(new_buffers)
-        self._backward: set[fx.Node] = set()
+        self._nodes = nodes
+        self._needed = needed
+        self._backward = backward
+        self._kept = kept
         # For each source, whether it is read in the forward pass, in the backward pass, or in both.
         self._read: dict[Source, set[bool]] = {}
-        for node in self._nodes:
-            if self._is_seed(node) or not self._backward.isdisjoint(node.all_input_nodes):
-                self._backward.add(node)
-            if node in self._needed and not _is_inner(node):
+        for node in nodes:
+            if node in needed and not _is_inner(node):
                 for argument in node.all_input_nodes:
-                    self._read.setdefault(source_of(argument), set()).add(node in self._backward)
-
-    @property
-    def seed(self) -> fx.Node:
-        """The operation that makes the gradient of the loss with respect to itself."""
-        found = next((node for node in self._nodes if self._is_seed(node)), None)
-        if found is None:
-            raise InputError(
-                "no gradient depends on that of the loss",
-                field="model",
-                expected="give autograd functions a backward method that uses the gradient",
-            )
-        return found
+                    self._read.setdefault(source_of(argument), set()).add(node in backward)
 
     def operations(self) -> tuple[TracedOperation, ...]:
-        """Return the operations in order."""
+        """Return the operations in the order of the graph."""
         names: dict[Source, str] = {}
         found: list[TracedOperation] = []
         for node in self._nodes:
@@ -305,7 +324,7 @@ class _Reader:
             if selected:
                 found.append(self._selection(found[-1], selected))
                 names.update(dict.fromkeys(((node, place) for place in selected), found[-1].name))
-        return tuple(sorted(found, key=lambda operation: operation.backward))
+        return tuple(found)
 
     def _operation(
         self,
@@ -340,14 +359,6 @@ class _Reader:
             stored=stored,
         )
 
-    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
-        """Return which results of an operation the backward pass reads; empty if it reads all."""
-        node = operation.node
-        if operation.backward or operation.keep or mask_place(node.target, node.args) is not None:
-            return ()
-        late = tuple(place for place in operation.stored if True in self._read[node, place])
-        return late if len(late) < len(operation.stored) else ()
-
     def _selection(self, operation: TracedOperation, places: tuple[int, ...]) -> TracedOperation:
         held = {place: operation.results[place] for place in places}
         return replace(
@@ -366,40 +377,109 @@ class _Reader:
 
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
         """Return the parts of a node, each a name suffix with the results that it computes."""
+        return [("", tuple(range(len(_results(node)))))]
+
+    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
+        """Return the results of an operation that a selection after it holds; empty for none."""
+        return ()
+
+
+class _StepReader(OperationReader):
+    """Reader of an exported step, whose loss begins the backward pass.
+
+    Nodes of `whole` are one operation each.
+    """
+
+    def __init__(
+        self,
+        graph: fx.Graph,
+        loss: fx.Node,
+        gradients: list[fx.Node],
+        new_buffers: list[fx.Node],
+        whole: frozenset[fx.Node] = frozenset(),
+    ) -> None:
+        nodes = list(graph.nodes)
+        self._whole = whole
+        self._loss = source_of(loss)
+        kept = {self._loss, *map(source_of, gradients)}
+        # A random draw that is not used advances the generator all the same.
+        drawn = [node for node in nodes if is_random(node)]
+        needed = all_needed(nodes, [loss, *gradients, *drawn])
+        _add_needed_by_buffers(nodes, new_buffers, needed, kept)
+        backward: set[fx.Node] = set()
+        for node in nodes:
+            if self._is_seed(node) or not backward.isdisjoint(node.all_input_nodes):
+                backward.add(node)
+        super().__init__(nodes, needed=needed, backward=backward, kept=kept)
+
+    @property
+    def seed(self) -> fx.Node:
+        """The operation that makes the gradient of the loss with respect to itself."""
+        found = next((node for node in self._nodes if self._is_seed(node)), None)
+        if found is None:
+            raise InputError(
+                "no gradient depends on that of the loss",
+                field="model",
+                expected="give autograd functions a backward method that uses the gradient",
+            )
+        return found
+
+    def operations(self) -> tuple[TracedOperation, ...]:
+        """Return the operations, forward ones first."""
+        return tuple(sorted(super().operations(), key=lambda operation: operation.backward))
+
+    def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
+        """Return the parts of a node, each a name suffix with the results that it computes."""
         places = tuple(range(len(_results(node))))
-        if mask_place(node.target, node.args) is None:
+        if mask_place(node.target, node.args) is None or node in self._whole:
             return [("", places)]
         made = tuple(place for place in places if _results(node)[place] is not None)
         weights = tuple(place for place in made if (node, place) in self._kept)
         others = tuple(place for place in made if place not in weights)
         return [(suffix, part) for suffix, part in (("", others), (".weights", weights)) if part]
 
+    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
+        """Return which results of an operation the backward pass reads; empty if it reads all."""
+        node = operation.node
+        if operation.backward or operation.keep or mask_place(node.target, node.args) is not None:
+            return ()
+        late = tuple(place for place in operation.stored if True in self._read[node, place])
+        return late if len(late) < len(operation.stored) else ()
+
     def _is_seed(self, node: fx.Node) -> bool:
         return node.target is torch.ops.aten.ones_like.default and (
             source_of(node.args[0]) == self._loss
         )
 
-    def _all_needed(self, wanted: list[fx.Node]) -> set[fx.Node]:
-        found = set(wanted)
-        for node in reversed(self._nodes):
-            if node in found:
-                found.update(node.all_input_nodes)
-        return found
 
-    def _add_needed_by_buffers(self, new_buffers: list[fx.Node]) -> None:
-        """Add operations that only a buffer's new value needs, if they read values of the step."""
-        of_step = {node for node in self._needed if node.op == "call_function"}
-        more = self._all_needed(new_buffers) - self._needed
-        for node in self._nodes:
-            if node in more and not of_step.isdisjoint(node.all_input_nodes):
-                of_step.add(node)
-        for node in new_buffers:
-            if node in of_step & more:
-                self._needed |= self._all_needed([node])
-                source = source_of(node)
-                # Another result of an operation that runs anyway is not kept with the rest of it.
-                if source[0] in more:
-                    self._kept.add(source)
+def all_needed(nodes: Sequence[fx.Node], wanted: Iterable[fx.Node]) -> set[fx.Node]:
+    """Return the nodes that these need, themselves included; `nodes` is in topological order."""
+    found = set(wanted)
+    for node in reversed(nodes):
+        if node in found:
+            found.update(node.all_input_nodes)
+    return found
+
+
+def _add_needed_by_buffers(
+    nodes: Sequence[fx.Node],
+    new_buffers: Sequence[fx.Node],
+    needed: set[fx.Node],
+    kept: set[Source],
+) -> None:
+    """Add operations that only a buffer's new value needs, if they read values of the step."""
+    of_step = {node for node in needed if node.op == "call_function"}
+    more = all_needed(nodes, new_buffers) - needed
+    for node in nodes:
+        if node in more and not of_step.isdisjoint(node.all_input_nodes):
+            of_step.add(node)
+    for node in new_buffers:
+        if node in of_step & more:
+            needed |= all_needed(nodes, [node])
+            source = source_of(node)
+            # Another result of an operation that runs anyway is not kept with the rest of it.
+            if source[0] in more:
+                kept.add(source)
 
 
 def _is_inner(node: fx.Node) -> bool:
@@ -419,7 +499,3 @@ def _value(node: fx.Node) -> Any:
 
 def _bytes(tensor: Tensor) -> int:
     return int(tensor.untyped_storage().nbytes())
-
-
-def _in_step(name: str) -> str:
-    return name.removeprefix("step.")

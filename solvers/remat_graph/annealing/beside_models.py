@@ -196,10 +196,11 @@ class GraphAnnealing:
         return self.time_ns is not None and self.time_ns <= floor_ns
 
     def _anneal(self, search: _kernels.RematAnneal) -> None:
-        left_s = self._clock.left_s
+        left_s, before = self._clock.left_s, search.tried
         # Where the time limit ends the run, the state by then counts.
         with suppress(TimeoutError):
             search.run(self._params.moves_at_once, None if math.isinf(left_s) else left_s)
+        self._clock.spend(search.tried - before)
         time_ns = search.time_ns
         if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
             graph = self._problem.instance

@@ -29,7 +29,7 @@ bound that it has, and the model is solved again with a larger share.
 All shares are counted in moves of annealing and in what HiGHS does (`core.work`), never in seconds:
 annealing has as many moves beside a run as take about as long, and sees the run's bound at the same
 points each time. So a search finds the same however fast or busy the machine is; a time limit only
-ends it.
+ends it, and a limit on the work (`SolveOptions.most_moves`) ends it at the same point everywhere.
 
 Each round's bound is valid, and the largest of each class counts. Integers enter exactly: the
 objective is a multiple of the greatest common divisor of the durations, so every bound is rounded
@@ -59,7 +59,7 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import WorkShare
+from jettison.solvers.core.work import WorkShare, clock_of
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
@@ -91,7 +91,7 @@ def solve_graph_exact(
         With the bounds of `cut-bound`. They rest on HiGHS but for the relaxation's, which is exact
         arithmetic. Or a proof that nothing fits, as `cut-bound` gives it.
     """
-    clock = Clock(options.time_limit_s)
+    clock = clock_of(options)
     refused = too_little_memory(problem)
     if refused is not None:
         return with_least_staged_memory(refused, problem, options, clock, params)

@@ -115,7 +115,9 @@ class GraphModelRuns:
         def work(progress: Progress) -> None:
             nonlocal done
             assert progress.work is not None
-            self._beside(self.share.add(progress.work - done, model.num_columns))
+            moves = self.share.add(progress.work - done, model.num_columns)
+            self._clock.spend(moves)
+            self._beside(moves)
             done = progress.work
 
         solution = solve_model(model, self._highs_options(), on_work=work)
@@ -195,7 +197,10 @@ class GraphModelRuns:
         on_point: Callable[[Floats], None] | None = None,
     ) -> ModelSolution:
         bounds, scale = self._bounds, built.time_scale
-        options = replace(options, work_limit=self.share.limit(built.model.num_columns))
+        columns = built.model.num_columns
+        limits = (self.share.limit(columns), self._clock.work_limit(columns))
+        given = [limit for limit in limits if limit is not None]
+        options = replace(options, work_limit=min(given, default=None))
         stop = threading.Event()
         why: Termination | None = None
         last = Progress(0.0, None, None, 0, 0)
@@ -218,6 +223,7 @@ class GraphModelRuns:
             assert last.work is not None
             moves = self.share.add(progress.work - last.work, model.num_columns)
             last = progress
+            self._clock.spend(moves)
             bound_ns = bounds.believe(progress.dual_bound, scale, valid_for)
             self._beside(moves)
             if self._incumbent.is_settled:

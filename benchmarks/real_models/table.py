@@ -1,0 +1,86 @@
+"""Table of real models under schedules: rows that are missing are measured, one child each.
+
+    .venv/bin/python -m benchmarks.real_models.table                # what is missing, and the page
+    .venv/bin/python -m benchmarks.real_models.table --again llama  # one model anew
+    .venv/bin/python -m benchmarks.real_models.table --page-only
+
+Needs timm, torchvision, transformers and diffusers beside jettison[torch]. Rows are kept in
+``rows.csv``; a model that fails has rows with the reason. The page is ``docs/real_models.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from benchmarks.real_models.catalogue.entries import ENTRIES
+from benchmarks.real_models.page import write_page
+from benchmarks.real_models.table_row import TableRow, read_rows, write_rows
+
+HERE = Path(__file__).parent
+ROWS = HERE / "rows.csv"
+PAGE = HERE.parents[1] / "docs" / "real_models.md"
+PLANS = ("60%", "blocks", "budget-0.5")
+
+
+def measured(name: str, executor: str, plans: Sequence[str], limit_s: float) -> list[TableRow]:
+    """Return the rows of a model, measured in a child process; what it did not reach has none."""
+    command = [sys.executable, "-m", "benchmarks.real_models.one_model"]
+    command += [name, *plans, "--executor", executor]
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=limit_s, check=False
+        )
+        lines, reason = ended.stdout, f"the process ended with {ended.returncode}"
+    except subprocess.TimeoutExpired as error:
+        lines = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
+        reason = f"not within {limit_s:.0f} s"
+    found = [
+        TableRow(**json.loads(line)) for line in lines.splitlines() if line.startswith('{"model"')
+    ]
+    reached = {row.plan for row in found}
+    return found + [
+        TableRow(name, plan, executor, error=reason) for plan in plans if plan not in reached
+    ]
+
+
+def main() -> None:
+    """Measure what is missing, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", help="all of them by default")
+    parser.add_argument("--again", nargs="*", default=[], metavar="NAME")
+    parser.add_argument("--executor", default="eager")
+    parser.add_argument("--plans", nargs="*", default=PLANS)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit-s", type=float, default=900.0)
+    parser.add_argument("--page-only", action="store_true")
+    options = parser.parse_args()
+    rows = read_rows(ROWS)
+    for key in [key for key in rows if key[0] in options.again and key[2] == options.executor]:
+        del rows[key]
+    wanted = {
+        name: [plan for plan in options.plans if (name, plan, options.executor) not in rows]
+        for name in (options.models or ENTRIES)
+    }
+    if not options.page_only:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            tasks = [
+                pool.submit(measured, name, options.executor, plans, options.limit_s)
+                for name, plans in wanted.items()
+                if plans
+            ]
+            for task in as_completed(tasks):
+                for row in task.result():
+                    rows[row.key] = row
+                    print(row.model, row.plan, row.error or row.measured_bytes, flush=True)
+                write_rows(ROWS, rows)
+    write_page(PAGE, rows)
+
+
+if __name__ == "__main__":
+    main()

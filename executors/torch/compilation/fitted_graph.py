@@ -1,0 +1,268 @@
+"""Compiled graph of a training call that is made to fit: planned, run, measured, planned again.
+
+What a compiler makes of a plan has another peak than the plan: fused operators leave no values in
+memory, and kernels have memory of their own. The first training call is therefore run on the side,
+and its peak measured. A plan whose step exceeds the limit is replaced by one for a limit that is
+smaller by as much, and one that leaves much of the limit unused by one for a larger limit. The
+fastest plan whose measured peak is within the limit is the one that stays.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Amount, Memory, Share, parse_memory
+from jettison.instances.core.units import format_bytes
+from jettison.torch.compilation.partitioner import Partitioner
+from jettison.torch.compilation.solved_plan import SolvedPlan
+from jettison.torch.compilation.step_memory import CompiledGraph, measured_peak_bytes
+
+Compiler = Callable[[fx.GraphModule, Sequence[Any], Partitioner | None], CompiledGraph]
+
+# With a share of more than this no schedule recomputes anything.
+_EVERYTHING = Share(Fraction(1))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Plan that was compiled, and the measured peak of its step; None where it was not measured."""
+
+    plan: SolvedPlan
+    measured_peak_bytes: int | None
+
+
+@dataclass(slots=True)
+class StepReport:
+    """Report on one compiled graph.
+
+    Attributes
+    ----------
+    limit_bytes
+        The limit on the measured peak.
+    reference_peak_bytes
+        Measured peak of the same graph, compiled in the same way, without recomputation; None
+        unless the limit is a share of it.
+    attempts
+        All plans that were compiled, in order.
+    chosen
+        The one that runs.
+    """
+
+    limit_bytes: int = 0
+    reference_peak_bytes: int | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    chosen: Attempt | None = None
+
+    @property
+    def plan(self) -> SolvedPlan:
+        """The plan that runs."""
+        assert self.chosen is not None
+        return self.chosen.plan
+
+    @property
+    def measured_peak_bytes(self) -> int | None:
+        """Measured peak of the step that runs."""
+        assert self.chosen is not None
+        return self.chosen.measured_peak_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """Way in which a graph is made to fit.
+
+    Attributes
+    ----------
+    most_plans
+        How many plans are compiled at most, beside that without recomputation.
+    unused
+        Share of the limit that a plan with recomputation may leave unused before another one is
+        tried for more memory.
+    """
+
+    most_plans: int = 4
+    unused: Fraction = Fraction(1, 20)
+
+
+class FittedGraph:
+    """Callable of one graph, compiled when it is first called.
+
+    Parameters
+    ----------
+    module
+        The graph, as a backend of ``torch.compile`` gets it.
+    memory
+        The limit.
+    compiler
+        Compiles a graph with a partitioner.
+    partitioner
+        Makes a partitioner for a limit.
+    fitting
+        How often to try.
+    report
+        Filled in when the graph is compiled.
+    """
+
+    def __init__(
+        self,
+        module: fx.GraphModule,
+        memory: Memory,
+        compiler: Compiler,
+        partitioner: Callable[[Memory], Partitioner],
+        fitting: Fitting,
+        report: StepReport,
+    ) -> None:
+        self._module = module
+        self._memory = memory
+        self._compiler = compiler
+        self._partitioner = partitioner
+        self._fitting = fitting
+        self._report = report
+        self._compiled: CompiledGraph | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the graph; the first time, find the plan that fits."""
+        if self._compiled is None:
+            self._compiled = self._fit(arguments)
+        return self._compiled(*arguments)
+
+    def _fit(self, arguments: Sequence[Any]) -> CompiledGraph:
+        report, memory = self._report, self._memory
+        # Kernels have memory of their own: how much less a plan says than is measured.
+        hidden = 0
+        if isinstance(memory, Share):
+            compiled, everything = self._attempt(_EVERYTHING, arguments)
+            report.reference_peak_bytes = everything.measured_peak_bytes
+            peak = everything.plan.predicted_peak_bytes
+            if everything.measured_peak_bytes is not None:
+                hidden = max(0, everything.measured_peak_bytes - peak)
+                peak = everything.measured_peak_bytes
+            report.limit_bytes = int(memory.of_peak * peak)
+            if peak <= report.limit_bytes:
+                return self._choose(compiled, everything)
+        else:
+            assert isinstance(memory, Amount)
+            report.limit_bytes = memory.size_bytes
+        return self._search(arguments, hidden)
+
+    def _search(self, arguments: Sequence[Any], hidden: int) -> CompiledGraph:
+        limit = self._report.limit_bytes
+        best: tuple[CompiledGraph, Attempt] | None = None
+        # Limits of plans that fit, and that do not.
+        low, high = 0, None
+        planned = max(0, limit - hidden)
+        refused: InputError | None = None
+        for _ in range(self._fitting.most_plans):
+            try:
+                compiled, attempt = self._attempt(Amount(max(0, planned)), arguments)
+            except Exception as error:
+                refused = input_error(error)
+                if refused is None:
+                    raise
+                low = planned
+                if high is None or high - low <= limit * self._fitting.unused:
+                    break
+                planned = (low + high) // 2
+                continue
+            peak = attempt.measured_peak_bytes
+            if peak is None:
+                return self._choose(compiled, attempt)
+            if peak <= limit:
+                if best is None or attempt.plan.time_ns < best[1].plan.time_ns:
+                    best = compiled, attempt
+                low = planned
+                is_enough = limit - peak <= limit * self._fitting.unused
+                if is_enough or attempt.plan.time_ns == attempt.plan.base_time_ns:
+                    break
+            else:
+                high = planned
+            step = planned + limit - peak
+            if (high is not None and step >= high) or step <= low:
+                if high is None or high - low <= limit * self._fitting.unused:
+                    break
+                step = (low + high) // 2
+            planned = step
+        if best is None:
+            raise self._no_fit(limit, refused)
+        return self._choose(*best)
+
+    def _attempt(self, memory: Memory, arguments: Sequence[Any]) -> tuple[CompiledGraph, Attempt]:
+        partitioner = self._partitioner(memory)
+        compiled = self._compiler(_twin(self._module), arguments, partitioner)
+        peak = measured_peak_bytes(compiled, arguments)
+        attempt = Attempt(partitioner.plans[-1], peak)
+        self._report.attempts.append(attempt)
+        return compiled, attempt
+
+    def _choose(self, compiled: CompiledGraph, attempt: Attempt) -> CompiledGraph:
+        self._report.chosen = attempt
+        return compiled
+
+    def _no_fit(self, limit: int, refused: InputError | None) -> InputError:
+        measured = [
+            item.measured_peak_bytes
+            for item in self._report.attempts
+            if item.measured_peak_bytes is not None
+        ]
+        if not measured and refused is not None:
+            return refused
+        least = min(measured)
+        why = "" if refused is None else f"; {refused.problem}"
+        return InputError(
+            f"no compiled step was found whose measured peak is within {format_bytes(limit)}"
+            f" ({limit} bytes){why}",
+            field="memory",
+            expected=f"give at least {format_bytes(least)} ({least} bytes), the least that was"
+            " measured",
+        )
+
+
+def _twin(module: fx.GraphModule) -> fx.GraphModule:
+    """Return a module with a graph of its own: compilers change what they are given."""
+    twin = fx.GraphModule(module, copy.deepcopy(module.graph))
+    twin.meta = dict(module.meta)
+    return twin
+
+
+def input_error(error: BaseException) -> InputError | None:
+    """Return the error about the input that a compiler has wrapped, or None."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        if isinstance(found, InputError):
+            return found
+        seen.add(id(found))
+        found = found.__cause__ or getattr(found, "inner_exception", None) or found.__context__
+    return None
+
+
+def trains(arguments: Sequence[Any]) -> bool:
+    """Whether a call with these arguments is followed by a backward pass."""
+    return torch.is_grad_enabled() and any(
+        isinstance(item, Tensor) and item.requires_grad for item in arguments
+    )
+
+
+def as_limit(memory: str | int | Memory) -> Memory:
+    """Read a limit on memory.
+
+    Raises
+    ------
+    InputError
+        If it is neither an amount nor a share.
+    """
+    limit = parse_memory(memory)
+    if not isinstance(limit, Amount | Share):
+        raise InputError(
+            f"{limit}",
+            field="memory",
+            expected="write an amount (8GiB) or a share of the peak without recomputation (60%)",
+        )
+    return limit

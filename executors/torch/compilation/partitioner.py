@@ -1,0 +1,132 @@
+"""Partitioner of joint graphs by schedules of remat-graph, for ahead-of-time autograd."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from dataclasses import astuple
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch._functorch import config as functorch_config
+from torch._functorch.compile_utils import fx_graph_cse
+from torch._guards import CompileContext
+from torch._inductor.custom_graph_pass import CustomPartitionerFn
+
+from jettison.instances.profilers.torch_graphs.joint_graph import JointGraph, read_joint_graph
+from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.torch.compilation.operator_rates import default_cost
+from jettison.torch.compilation.plan_store import stored_plan
+from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
+from jettison.torch.compilation.step_modules import write_modules
+
+
+class Partitioner(CustomPartitionerFn):
+    """Partitioner that cuts a joint graph by the fastest schedule within a memory limit.
+
+    Parameters
+    ----------
+    planning
+        The way in which plans are found.
+    cost
+        Source of the durations; the rates of `operator_rates` if it is not given.
+    folder
+        Where plans are stored; None for nowhere.
+    is_cached
+        Whether a compiler may keep what it made of a graph and ask for no plan the next time.
+
+    Attributes
+    ----------
+    plans
+        The plans that it has made, in order.
+    """
+
+    def __init__(
+        self,
+        planning: Planning,
+        cost: OperatorCost | None = None,
+        *,
+        folder: Path | None = None,
+        is_cached: bool = True,
+    ) -> None:
+        self.planning = planning
+        self.plans: list[SolvedPlan] = []
+        self._cost = cost
+        self._folder = folder
+        self._is_cached = is_cached
+        self._frames: set[int] = set()
+
+    def __call__(
+        self, gm: fx.GraphModule, joint_inputs: Sequence[object], **kwargs: Any
+    ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        """Return the forward and the backward module of a joint graph.
+
+        Parameters
+        ----------
+        gm
+            The joint graph.
+        joint_inputs
+            Its inputs, which are not looked at.
+        **kwargs
+            ``num_fwd_outputs``, and ``compiler`` where that is Inductor.
+
+        Raises
+        ------
+        InputError
+            If the graph cannot be read (`read_joint_graph`), or no schedule fits.
+        """
+        self._note_frame()
+        joint = self._read(gm, kwargs["num_fwd_outputs"], kwargs.get("compiler") == "inductor")
+        plan = stored_plan(joint, self.planning, self._folder)
+        self.plans.append(plan)
+        modules = write_modules(joint, plan.schedule)
+        return modules.forward, modules.backward
+
+    def uuid(self) -> Any | None:
+        """Return the key of Inductor's cache: the settings, the source of costs, and the version.
+
+        None, with which nothing is cached, where compiled graphs are looked at afterwards.
+        """
+        if not self._is_cached:
+            return None
+        cost = self._cost
+        settings = (
+            metadata.version("jettison"),
+            *map(str, astuple(self.planning)),
+            "default" if cost is None else f"{cost.source} {cost.note}",
+        )
+        return hashlib.sha256("\n".join(settings).encode()).hexdigest()
+
+    def _read(self, module: fx.GraphModule, forward_outputs: int, fuses: bool) -> JointGraph:
+        """Return a joint graph as an instance, without what is dead or stands twice."""
+        module.graph.eliminate_dead_code()
+        if functorch_config.cse:
+            module.graph = fx_graph_cse(module.graph)
+        cost = self._cost
+        if cost is None:
+            places = module.graph.find_nodes(op="placeholder")
+            values = [node.meta.get("val") for node in places]
+            devices = [value.device for value in values if isinstance(value, Tensor)]
+            kinds = {device.type for device in devices}
+            device = torch.device("cuda" if "cuda" in kinds else "cpu")
+            cost = default_cost(device, fuses=fuses)
+        return read_joint_graph(module, forward_outputs=forward_outputs, cost=cost)
+
+    def _note_frame(self) -> None:
+        """Warn where a second piece of code is compiled: it has the whole memory as well."""
+        compile_id = CompileContext.current_compile_id()
+        if compile_id is None or compile_id.frame_id is None:
+            return
+        is_known = compile_id.frame_id in self._frames
+        self._frames.add(compile_id.frame_id)
+        if len(self._frames) > 1 and not is_known:
+            warnings.warn(
+                "a second graph is planned with the same limit: the parts of a model that breaks "
+                "into several graphs do not know what the others hold in memory, and together they "
+                "may exceed the limit; compile with fullgraph=True",
+                stacklevel=2,
+            )

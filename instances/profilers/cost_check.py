@@ -1,0 +1,144 @@
+"""Check of measured costs: that they add up to a step, and that a second look finds the same.
+
+Costs of operators are measured one by one and decide which of them are computed again. They are in
+doubt if
+
+- their sum is more than 25 % apart from whole steps that were measured on the same device;
+- half of the runs took so much longer than the fastest that a third of the sum is spread;
+- a sample of operators, measured again at the end, takes more than 10 % more or less.
+
+What becomes of a doubt is said by a `CostCheck`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.profile_warning import ProfileWarning
+
+# Least, counted and longest duration, in nanoseconds.
+Spread = tuple[int, int, int]
+
+MOST_APART = Fraction(1, 4)
+MOST_SPREAD = Fraction(1, 3)
+MOST_CHANGE = Fraction(1, 10)
+# What is measured again: a part of the sum, of a number of operators.
+_PART_AGAIN = Fraction(1, 5)
+_MOST_AGAIN = 16
+
+
+class CostCheck(StrEnum):
+    """What becomes of costs in doubt: a warning, an error, or nothing, without a check."""
+
+    WARN = "warn"
+    REFUSE = "refuse"
+    TRUST = "trust"
+
+
+class DoubtfulCostsError(InputError):
+    """Error of measured costs that contradict themselves or the step that they are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostFigures:
+    """Figures of a profile by which its costs are judged.
+
+    Attributes
+    ----------
+    spreads
+        Least, counted and longest duration of each operation, as often as it runs in a step.
+    step_ns
+        The same of whole steps; None where none was measured.
+    sample_ns, again_ns
+        Counted durations of a sample of operations, together, at first and at the end; 0 without.
+    """
+
+    spreads: tuple[Spread, ...]
+    step_ns: Spread | None = None
+    sample_ns: int = 0
+    again_ns: int = 0
+
+    @property
+    def sum_ns(self) -> int:
+        """Counted durations of all operations together."""
+        return sum(spread[1] for spread in self.spreads)
+
+    def doubts(self) -> tuple[str, ...]:
+        """Return why the costs are in doubt, each with its figures; empty if they are not."""
+        found = []
+        total_ns = self.sum_ns
+        if self.step_ns is not None and self.step_ns[1]:
+            step_ns = self.step_ns[1]
+            if abs(total_ns - step_ns) > MOST_APART * step_ns:
+                found.append(
+                    f"the operators take {_ms(total_ns)} together, and a whole step"
+                    f" {_ms(step_ns)} ({_ms(self.step_ns[0])} to {_ms(self.step_ns[2])})"
+                )
+        spread_ns = total_ns - sum(spread[0] for spread in self.spreads)
+        if spread_ns > MOST_SPREAD * total_ns:
+            found.append(
+                f"the fastest runs of the operators take {_ms(total_ns - spread_ns)} together,"
+                f" those that count {_ms(total_ns)}"
+            )
+        if abs(self.again_ns - self.sample_ns) > MOST_CHANGE * self.sample_ns:
+            found.append(
+                f"operators that took {_ms(self.sample_ns)} at first take {_ms(self.again_ns)} at"
+                " the end"
+            )
+        return tuple(found)
+
+    def settle(self, check: CostCheck, name: str) -> None:
+        """Warn of doubts or refuse the costs, as the check says.
+
+        Raises
+        ------
+        DoubtfulCostsError
+            If there are doubts and the check is to refuse.
+
+        Warns
+        -----
+        ProfileWarning
+            If there are doubts and the check is to warn.
+        """
+        doubts = "; ".join(self.doubts())
+        if not doubts or check is CostCheck.TRUST:
+            return
+        if check is CostCheck.REFUSE:
+            raise DoubtfulCostsError(
+                f"the costs of {name} are in doubt: {doubts}",
+                field="costs",
+                expected="measure on a quieter machine or a larger batch, with more --repeats, or"
+                " write --trust to take them as they are",
+            )
+        warnings.warn(
+            f"the costs of {name} are in doubt: {doubts}; measure on a quieter machine or a larger"
+            " batch, with more repeats, or take them as they are (CostCheck.TRUST)",
+            ProfileWarning,
+            stacklevel=3,
+        )
+
+
+def longest(durations: Sequence[int]) -> tuple[int, ...]:
+    """Return the places of a sample of operations: the longest, up to a part of the sum.
+
+    Of operations that take equally long, which are mostly one call of several layers, it has one.
+    """
+    total_ns = sum(durations)
+    first = {duration: place for place, duration in reversed(list(enumerate(durations)))}
+    found: list[int] = []
+    for duration in sorted(first, reverse=True):
+        if len(found) == _MOST_AGAIN or duration == 0:
+            break
+        found.append(first[duration])
+        if sum(durations[place] for place in found) >= _PART_AGAIN * total_ns:
+            break
+    return tuple(found)
+
+
+def _ms(duration_ns: int) -> str:
+    return f"{duration_ns / 1e6:.3g} ms"
