@@ -49,7 +49,11 @@ class CapturedRun:
         self._registers: Registers = []
         self._held: UnchangedTensors | None = None
         self._step = 0
-        self._forget()
+        self._recorder: SegmentRecorder | None = None
+        self._forward_again: Work | None = None
+        self._backward_again: Work | None = None
+        self._is_warm = False
+        self._addresses: tuple[int, ...] = ()
 
     def forward(self, inputs: Sequence[Tensor]) -> tuple[int, Tensor]:
         """Run the forward part of a step; return the number of the step and its loss."""
@@ -65,11 +69,11 @@ class CapturedRun:
                 mine.copy_(item)
         self._step += 1
         with torch.no_grad():
-            if self._forward is not None:
-                self._forward()
+            if self._forward_again is not None:
+                self._forward_again()
             elif self._is_warm:
                 self._recorder = segment_recorder(self._device)
-                self._forward = self._recorder.record(self._forward_part)
+                self._forward_again = self._recorder.record(self._forward_part)
             else:
                 self._forward_part()
         self._held = UnchangedTensors(self._unchanged())
@@ -101,10 +105,10 @@ class CapturedRun:
         else:
             self._seed.copy_(gradient)
         with torch.no_grad():
-            if self._backward is not None:
-                self._backward()
+            if self._backward_again is not None:
+                self._backward_again()
             elif self._recorder is not None:
-                self._backward = self._recorder.record(self._backward_part)
+                self._backward_again = self._recorder.record(self._backward_part)
             else:
                 self._backward_part()
                 self._is_warm = True
@@ -113,11 +117,8 @@ class CapturedRun:
 
     def _forget(self) -> None:
         """Drop the segments: those that follow run as if they were the first."""
-        self._recorder: SegmentRecorder | None = None
-        self._forward: Work | None = None
-        self._backward: Work | None = None
+        self._recorder = self._forward_again = self._backward_again = None
         self._is_warm = False
-        self._addresses: tuple[int, ...] = ()
         self._registers = []
 
     def _forward_part(self) -> None:
