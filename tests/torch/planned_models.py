@@ -1,4 +1,4 @@
-"""Small models whose plans are compared with PyTorch's, and costs of operators that are no noise."""
+"""Small models whose plans are compared with PyTorch's, and costs that are no noise."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, fx, nn
+from torch.nn import functional
 from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import flop_registry
 
@@ -40,7 +40,7 @@ class LlamaLayer(nn.Module):
         mixed = (weights @ v).transpose(1, 2).reshape(batch, length, width)
         x = x + self.projections[3](mixed)
         h = _normalised(x, self.between)
-        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+        return x + self.down(functional.silu(self.gate(h)) * self.up(h))
 
 
 class Llama(nn.Module):
@@ -58,7 +58,7 @@ class Llama(nn.Module):
         for layer in self.layers:
             x = layer(x)
         scores = self.head(_normalised(x, self.scale))
-        return F.cross_entropy(scores.flatten(0, 1), tokens.flatten())
+        return functional.cross_entropy(scores.flatten(0, 1), tokens.flatten())
 
 
 class Residual(nn.Module):
@@ -72,8 +72,8 @@ class Residual(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        h = F.relu(self.norms[0](self.first(x)))
-        return F.relu(x + self.norms[1](self.second(h)))
+        h = functional.relu(self.norms[0](self.first(x)))
+        return functional.relu(x + self.norms[1](self.second(h)))
 
 
 class ResidualBlocks(nn.Module):
@@ -106,10 +106,10 @@ class UNet(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         beside = []
         for number, block in enumerate(self.down):
-            x = block(x if number == 0 else F.max_pool2d(x, 2))
+            x = block(x if number == 0 else functional.max_pool2d(x, 2))
             beside.append(x)
         for block, skipped in zip(self.up, beside[-2::-1], strict=True):
-            x = block(torch.cat([F.interpolate(x, scale_factor=2), skipped], 1))
+            x = block(torch.cat([functional.interpolate(x, scale_factor=2), skipped], 1))
         return self.last(x).square().mean()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from jettison.instances.remat_graph.graph import Graph
 
 
@@ -56,7 +58,7 @@ def _found(graph: Graph) -> tuple[frozenset[int], ...]:
         choices.append((crossing // max(1, len(ends) - 2), phase))
     phase = min(choices)[1]
     ends = list(range(start + phase, start + covered + 1, period))
-    return tuple(frozenset(forward[begin:end]) for begin, end in zip(ends, ends[1:], strict=False))
+    return tuple(frozenset(forward[begin:end]) for begin, end in pairwise(ends))
 
 
 def _crossing_bytes(graph: Graph, before: list[int]) -> int:

@@ -14,7 +14,7 @@ the most, and the fastest that fits is returned, as a user would find it who tri
   else found (`repeated_blocks`).
 * *Attention* (Korthikanti et al., MLSys 2023, arXiv:2205.05198, Section 5): what lies between
   queries and keys and the weighted values, that is the scores, the softmax, the dropout, is
-  recomputed, and all else saved. Here in the first k attentions. Fused attention has no such values.
+  recomputed, and all else saved. Here in the first k attentions. Fused attention has none of them.
 
 Differences
 -----------
@@ -60,7 +60,7 @@ def solve_selective_products(problem: RematGraph, options: SolveOptions) -> Outc
 
 
 def solve_selective_blocks(problem: RematGraph, options: SolveOptions) -> Outcome:
-    """Return the fastest schedule that fits in which blocks are checkpointed, alone or in groups."""
+    """Return the fastest schedule that fits in which blocks are checkpointed."""
     method = "selective-blocks"
     refused = without_passes(problem, method)
     if refused is not None:

@@ -19,8 +19,8 @@ of 3 or 4, and so on up to the largest block. One that none helps is left above 
 
 Differences
 -----------
-* In HLO there may be two copies of a value at once, and each reads its own operands. Here a value is
-  in memory once, and is that of the last computation; the memory is never more.
+* In HLO there may be two copies of a value at once, and each reads its own operands. Here a value
+  is in memory once, and is that of the last computation; the memory is never more.
 * Every operation may be computed again, products and random operators too. In XLA those that were
   rewritten to library calls may not.
 * The limit is the memory; XLA takes the size of all results from it, since the caller has them.
