@@ -26,6 +26,7 @@ from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
 from jettison.solvers.remat_graph.cuts.params import EXACT
 from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solve_restricted
+from jettison.solvers.remat_graph.cuts.saved_or_once_method import solve_saved_or_once
 from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
 from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
@@ -85,6 +86,14 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "Checkmate's problem; forward operations repeated in the backward pass, nothing else",
         "models of few cuts with fewer columns; for graphs whose backward pass is marked",
         solve=Tuned(solve_restricted, RESTRICTED),
+    ),
+    Method(
+        "saved-or-once",
+        Promise.EXACT_SAVED_OR_ONCE,
+        "Checkmate's problem; what compilers choose from that partition a step in two passes",
+        "models of few cuts; a value is saved between the passes, or computed again once",
+        solve=Tuned(solve_saved_or_once, RESTRICTED),
+        baselines=("selective-blocks", "torch-min-cut-greedy", "torch-min-cut-dp"),
     ),
     Method(
         "cut-bound",
