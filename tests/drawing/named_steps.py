@@ -22,6 +22,15 @@ OPERATORS = (
     "aten.cat.default",
     "aten.embedding.default",
 )
+# Operators of a layer with an attention.
+LAYER = (
+    "aten.mm.default",
+    "aten.bmm.default",
+    "aten._softmax.default",
+    "aten.bmm.default",
+    "aten.mm.default",
+    "aten.relu.default",
+)
 NORM = "aten.native_layer_norm.default"
 
 
@@ -73,6 +82,27 @@ def named_step(
                 _node(f"w{node.name}", 9, 5, read, "aten.mm.default", backward=True, keep=True)
             )
     return Graph("named", tuple(nodes))
+
+
+def layered_step(chance: random.Random, layers: int) -> Graph:
+    """Draw a step of equal layers with an attention each, whose backward pass mirrors them."""
+    sizes = [chance.randint(1, 60) for _ in LAYER]
+    times = [chance.randint(1, 30) for _ in LAYER]
+    nodes: list[Node] = []
+    for place in range(layers * len(LAYER)):
+        read = {nodes[-1].name: None} if nodes else {}
+        if place % len(LAYER) == 3:
+            read[nodes[-3].name] = None
+        of = place % len(LAYER)
+        nodes.append(_node(f"f{place}", times[of], sizes[of], read, LAYER[of]))
+    nodes.append(_node("loss", 1, 1, {nodes[-1].name: None}, "aten.sum.default", keep=True))
+    gradient = "loss"
+    for place in range(layers * len(LAYER) - 1, -1, -1):
+        read = dict.fromkeys((gradient, f"f{place}", *nodes[place].inputs))
+        gradient = f"d{place}"
+        of = place % len(LAYER)
+        nodes.append(_node(gradient, times[of], sizes[of], read, "aten.mul.Tensor", backward=True))
+    return Graph("layered", tuple(nodes))
 
 
 def tight_named_step(

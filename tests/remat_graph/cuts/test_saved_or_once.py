@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -90,8 +91,8 @@ def test_it_covers_itself_and_lies_within_staged_schedules() -> None:
 def test_its_optimum_is_that_of_all_choices() -> None:
     chance = random.Random(5)
     solved = 0
-    for case in range(100):
-        forward = 4 if case % 10 == 0 else chance.randint(2, 3)
+    for case in range(80):
+        forward = 4 if case % 20 == 0 else chance.randint(2, 3)
         problem = tight_named_step(chance, forward, with_results=False)
         expected = least_saved_or_once_time_ns(problem.instance, problem.memory_bytes)
         result = solve_with(problem, "saved-or-once", EXACT)
@@ -105,7 +106,7 @@ def test_its_optimum_is_that_of_all_choices() -> None:
         assert result.replay.schedule_class is ScheduleClass.SAVED_OR_ONCE, case
         assert result.lower_bound_ns == expected, case
         solved += expected > problem.instance.base_time_ns
-    assert solved > 20
+    assert solved > 12
 
 
 def test_the_full_model_has_the_optimum_of_all_choices() -> None:
@@ -132,28 +133,27 @@ def test_the_full_model_has_the_optimum_of_all_choices() -> None:
 def test_it_is_between_the_best_of_all_and_every_planner() -> None:
     chance = random.Random(7)
     planned = apart = 0
-    for case in range(60):
-        problem = tight_named_step(chance, chance.randint(4, 9))
+    for case in range(40):
+        problem = tight_named_step(chance, chance.randint(4, 7))
         own = solve_with(problem, "saved-or-once", EXACT)
+        planners = [solve_with(problem, name, EXACT) for name in PLANNERS]
+        if own.time_ns is None:
+            assert all(found.schedule is None for found in planners), case
+            continue
         restricted = solve_with(problem, "restricted", EXACT)
-        best = solve_with(problem, "exact", EXACT)
-        if own.time_ns is not None:
-            assert best.time_ns is not None, case
-            assert restricted.time_ns is not None, case
-            assert best.time_ns <= restricted.time_ns <= own.time_ns, case
-            apart += restricted.time_ns < own.time_ns
-        for name in PLANNERS:
-            found = solve_with(problem, name, EXACT)
+        best = solve_with(problem, "exact", replace(EXACT, time_limit_s=20))
+        assert best.time_ns is not None, case
+        assert restricted.time_ns is not None, case
+        assert best.time_ns <= restricted.time_ns <= own.time_ns, case
+        apart += restricted.time_ns < own.time_ns
+        for found in planners:
             if found.replay is None:
                 continue
             planned += 1
-            assert found.replay.schedule_class is ScheduleClass.SAVED_OR_ONCE, (case, name)
-            assert own.time_ns is not None, (case, name)
-            assert found.time_ns is not None, (case, name)
-            assert own.time_ns <= found.time_ns, (case, name)
+            assert found.replay.schedule_class is ScheduleClass.SAVED_OR_ONCE, case
             # A planner that was faster than the bound of the class would raise an error.
-            found.with_bounds(own.bounds)
-    assert planned > 60
+            assert found.with_bounds(own.bounds).time_ns >= own.time_ns, case
+    assert planned > 20
     assert apart > 0
 
 
