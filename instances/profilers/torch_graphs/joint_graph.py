@@ -49,6 +49,7 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     all_needed,
     is_random,
     is_view,
+    operator_name,
     source_of,
 )
 from jettison.instances.remat_graph.graph import Graph, Node
@@ -394,6 +395,7 @@ class _Assembly:
                 backward=item.backward,
                 keep=is_one and any((item.node, place) in self._kept for place in item.stored),
                 has_value=is_one,
+                operator_name=item.operator_name,
             )
         )
         self.owners.append((position, None))
@@ -410,6 +412,7 @@ class _Assembly:
                         backward=item.backward,
                         keep=source in self._kept,
                         result_of=item.name,
+                        operator_name=operator_name(operator.getitem),
                     )
                 )
                 self.owners.append((position, place))
