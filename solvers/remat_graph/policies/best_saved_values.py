@@ -1,0 +1,251 @@
+"""Best saved values of a joint graph: what runs again once, as late as it can, in a memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Set as AbstractSet
+from dataclasses import dataclass
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.replay import Replay
+from jettison.schedules.remat_graph.lazy_schedule import is_late, lazy_schedule, operators_again
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.bound import Bound
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.params import Params
+from jettison.solvers.core.solve import solve
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedValuesParams(Params):
+    """Parameters of the search for what runs again.
+
+    Attributes
+    ----------
+    replays
+        Replays of changed sets after the first descents.
+    share_for_starts
+        Share of the time limit that the methods get whose schedules the search begins from.
+    """
+
+    replays: int = 600
+    share_for_starts: float = 0.3
+
+
+SAVED_VALUES = SavedValuesParams()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedValues:
+    """What of a joint graph runs again, with the replay of the step.
+
+    Attributes
+    ----------
+    graph, memory_bytes
+        The instance and the memory.
+    again
+        Positions of the forward operators that run again; what else the backward pass reads is
+        saved.
+    schedule, replay
+        What happens in the step.
+    bounds
+        Lower bounds; each says for which schedules it holds.
+    """
+
+    graph: Graph
+    memory_bytes: int
+    again: frozenset[int]
+    schedule: GraphSchedule
+    replay: Replay
+    bounds: tuple[Bound, ...]
+
+    @property
+    def class_bound_ns(self) -> int:
+        """Largest bound that holds for the class of the schedule."""
+        covering = [
+            bound.time_ns
+            for bound in self.bounds
+            if bound.valid_for.covers(self.replay.schedule_class)
+        ]
+        return max([self.graph.base_time_ns, *covering])
+
+
+def candidates(graph: Graph) -> frozenset[int]:
+    """Return the forward operators that may run again: those that something reads."""
+    read = {graph.operators[source] for inputs in graph.inputs for source in inputs}
+    return frozenset(
+        node
+        for node in range(len(graph))
+        if graph.operators[node] == node and not is_late(graph, node) and node in read
+    )
+
+
+def least_peak_again(graph: Graph, allowed: AbstractSet[int]) -> tuple[frozenset[int], int]:
+    """Return a set of operators with a small peak, and the peak, by a descent from all of them."""
+    search = _Search(graph, 0)
+    best = frozenset(allowed)
+    least = search.replay(best).peak_bytes
+    for node in sorted(allowed, key=lambda node: (-graph.nodes[node].duration_ns, node)):
+        fewer = best - {node}
+        peak = search.replay(fewer).peak_bytes
+        if peak <= least:
+            best, least = fewer, peak
+    return best, least
+
+
+def best_saved_values(
+    problem: RematGraph,
+    options: SolveOptions,
+    *,
+    allowed: AbstractSet[int] | None = None,
+    starts: Iterable[AbstractSet[int]] = (),
+    params: SavedValuesParams = SAVED_VALUES,
+) -> SavedValues:
+    """Return operators to run again so that a step within the memory takes the least time.
+
+    The search looks at sets of operators, and at nothing else: each is replayed as it would happen
+    (`lazy_schedule`). It begins from nothing, from everything, from what the schedule of `exact`
+    runs again, and from `starts`; each is repaired until it fits, then operators leave while it
+    does, the dearest first; then random changes of the best, of a fixed number and a fixed seed,
+    are tried. `exact` gives the bound for all staged schedules, to which these belong.
+
+    Parameters
+    ----------
+    problem
+        A graph whose backward operators are marked, and the memory.
+    options
+        As for a method.
+    allowed
+        Operators that may run again; by default all that something reads.
+    starts
+        Sets to begin from as well.
+    params
+        Length of the search.
+
+    Raises
+    ------
+    InputError
+        If no set was found that fits, with the least memory that was.
+    """
+    graph, memory_bytes = problem.instance, problem.memory_bytes
+    if not any(node.backward for node in graph.nodes):
+        raise InputError(
+            "no node has the mark of the backward pass",
+            field="instance",
+            expected="give the graph of a training step, with its forward and backward operators",
+        )
+    free = candidates(graph) if allowed is None else frozenset(allowed)
+    limit = options.time_limit_s
+    solved = solve(
+        problem,
+        "exact",
+        time_limit=None if limit is None else max(0.1, limit * params.share_for_starts),
+        seed=options.seed,
+        threads=options.threads,
+    )
+    first: list[frozenset[int]] = [frozenset(), free, *(frozenset(start) & free for start in starts)]
+    if isinstance(solved.schedule, GraphSchedule):
+        first.append(operators_again(graph, solved.schedule.computations) & free)
+    search = _Search(graph, memory_bytes)
+    found = [kept for start in first if (kept := search.repaired(start, free)) is not None]
+    if not found:
+        _, least = least_peak_again(graph, free)
+        raise InputError(
+            f"nothing that runs once more in the backward pass makes the step fit in "
+            f"{memory_bytes} bytes",
+            field="memory",
+            expected=f"give {least} bytes",
+        )
+    best = min((search.descended(start) for start in found), key=search.cost)
+    best = search.improved(best, free, random.Random(options.seed), params.replays)
+    schedule = lazy_schedule(graph, best)
+    return SavedValues(
+        graph=graph,
+        memory_bytes=memory_bytes,
+        again=operators_again(graph, schedule.computations),
+        schedule=schedule,
+        replay=schedule.replay(graph, memory_bytes),
+        bounds=solved.bounds,
+    )
+
+
+class _Search:
+    """Replays of sets of operators that run again, and changes that make them fit or faster."""
+
+    def __init__(self, graph: Graph, memory_bytes: int) -> None:
+        self._graph = graph
+        self._memory_bytes = memory_bytes
+        self._known: dict[frozenset[int], Replay] = {}
+
+    def replay(self, again: frozenset[int]) -> Replay:
+        if again not in self._known:
+            self._known[again] = lazy_schedule(self._graph, again).replay(self._graph)
+        return self._known[again]
+
+    def fits(self, again: frozenset[int]) -> bool:
+        return self.replay(again).peak_bytes <= self._memory_bytes
+
+    def cost(self, again: frozenset[int]) -> tuple[int, int]:
+        """Return the time, and then the peak."""
+        replay = self.replay(again)
+        return replay.time_ns, replay.peak_bytes
+
+    def repaired(self, start: frozenset[int], free: frozenset[int]) -> frozenset[int] | None:
+        """Return a set that fits, with more operators or, where that does not help, with fewer."""
+        kept = start
+        while not self.fits(kept):
+            peak = self.replay(kept).peak_bytes
+            more = self._worth_adding(free - kept)
+            for node in more:
+                if self.replay(kept | {node}).peak_bytes < peak:
+                    kept = kept | {node}
+                    break
+            else:
+                for node in sorted(kept):
+                    if self.replay(kept - {node}).peak_bytes < peak:
+                        kept = kept - {node}
+                        break
+                else:
+                    return None
+        return kept
+
+    def descended(self, start: frozenset[int]) -> frozenset[int]:
+        """Return the set without what it does not need, the dearest operators first."""
+        nodes = self._graph.nodes
+        kept = start
+        for node in sorted(start, key=lambda node: (-nodes[node].duration_ns, node)):
+            if self.fits(kept - {node}):
+                kept = kept - {node}
+        return kept
+
+    def improved(
+        self, start: frozenset[int], free: frozenset[int], draw: random.Random, replays: int
+    ) -> frozenset[int]:
+        """Return a faster set, by exchanges that end in a descent."""
+        best = start
+        order = sorted(free)
+        before = len(self._known)
+        tried = 0
+        while order and tried < replays and len(self._known) - before < replays:
+            tried += 1
+            changed = set(best)
+            for node in draw.sample(order, min(len(order), draw.randint(1, 4))):
+                changed.symmetric_difference_update({node})
+            other = frozenset(changed)
+            if self.replay(other).time_ns > self.replay(best).time_ns * 1.05:
+                continue
+            if self.fits(other):
+                other = self.descended(other)
+                best = min(best, other, key=self.cost)
+        return best
+
+    def _worth_adding(self, nodes: AbstractSet[int]) -> list[int]:
+        def price(node: int) -> tuple[float, int]:
+            facts = self._graph.nodes[node]
+            results = self._graph.results_after.get(node, range(0))
+            size = facts.output_bytes + sum(self._graph.nodes[each].output_bytes for each in results)
+            return facts.duration_ns / max(1, size), node
+
+        return sorted(nodes, key=price)
