@@ -15,7 +15,11 @@ from jettison.instances.core.memory import Memory
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.remat_graph.policies.best_saved_values import SavedValues, best_saved_values
+from jettison.solvers.remat_graph.policies.best_saved_values import (
+    NoSavedValues,
+    SavedValues,
+    best_saved_values,
+)
 from jettison.torch.policies.joint_instance import (
     JointInstance,
     needed_nodes,
@@ -46,6 +50,28 @@ class AnnotatedGraph:
     instance: JointInstance
     decisions: Mapping[str, bool]
     choice: SavedValues | None
+
+
+def planned(
+    instance: JointInstance, memory: str | int | Memory, options: SolveOptions
+) -> SavedValues:
+    """Return what of a joint graph runs again, the best that the search finds.
+
+    Raises
+    ------
+    InputError
+        If nothing was found that fits.
+    """
+    problem = RematGraph(instance.graph, memory)
+    found = best_saved_values(problem, options, allowed=instance.repeatable)
+    if isinstance(found, NoSavedValues):
+        raise InputError(
+            "nothing that runs once more in the backward pass makes the step fit in "
+            f"{problem.memory_bytes} bytes",
+            field="memory",
+            expected=f"give {found.enough_bytes} bytes",
+        )
+    return found
 
 
 def decisions_of(instance: JointInstance, again: frozenset[int]) -> dict[str, bool]:
@@ -127,11 +153,7 @@ class AnnotatedPartitioner(torch_hook(_PASSES, "CustomPartitionerFn")):  # type:
         choice: SavedValues | None = None
         if self._decisions is None:
             assert self._memory is not None
-            choice = best_saved_values(
-                RematGraph(instance.graph, self._memory),
-                SolveOptions(time_limit_s=self._time_limit),
-                allowed=instance.repeatable,
-            )
+            choice = planned(instance, self._memory, SolveOptions(time_limit_s=self._time_limit))
             decisions: Mapping[str, bool] = decisions_of(instance, choice.again)
         else:
             decisions = self._decisions

@@ -16,13 +16,13 @@ from jettison.instances.core.content_hash import content_sha256
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
-from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.remat_graph.policies.best_saved_values import SavedValues, best_saved_values
+from jettison.solvers.remat_graph.policies.best_saved_values import SavedValues
 from jettison.torch.policies.annotated_partitioner import (
     AnnotatedGraph,
     decisions_of,
     device_of,
+    planned,
 )
 from jettison.torch.policies.joint_instance import (
     operation_ns,
@@ -128,9 +128,7 @@ class PeakKnapsack(torch_hook(_PASSES, "CustomKnapsackSolver")):  # type: ignore
         choice: SavedValues | None = None
         if self._decisions is None:
             assert self._memory is not None
-            choice = best_saved_values(
-                RematGraph(instance.graph, self._memory), self._options, allowed=instance.repeatable
-            )
+            choice = planned(instance, self._memory, self._options)
             decisions: Mapping[str, bool] = decisions_of(instance, choice.again)
         else:
             decisions = self._decisions

@@ -10,6 +10,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.lazy_schedule import is_late, lazy_schedule, operators_again
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound
@@ -61,6 +62,20 @@ class SavedValues:
     replay: Replay
     bounds: tuple[Bound, ...]
 
+    @classmethod
+    def of(cls, problem: RematGraph, again: frozenset[int], bounds: tuple[Bound, ...]) -> SavedValues:
+        """Return a set with the replay of its step."""
+        graph = problem.instance
+        schedule = lazy_schedule(graph, again)
+        return cls(
+            graph=graph,
+            memory_bytes=problem.memory_bytes,
+            again=operators_again(graph, schedule.computations),
+            schedule=schedule,
+            replay=schedule.replay(graph, problem.memory_bytes),
+            bounds=bounds,
+        )
+
     @property
     def class_bound_ns(self) -> int:
         """Largest bound that holds for the class of the schedule."""
@@ -70,6 +85,22 @@ class SavedValues:
             if bound.valid_for.covers(self.replay.schedule_class)
         ]
         return max([self.graph.base_time_ns, *covering])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoSavedValues:
+    """Result where no set of operators to run again was found within a memory.
+
+    Attributes
+    ----------
+    is_proved
+        Whether no schedule of any kind fits, and so none of the class.
+    enough_bytes
+        The least peak of a set that was looked at.
+    """
+
+    is_proved: bool
+    enough_bytes: int
 
 
 def candidates(graph: Graph) -> frozenset[int]:
@@ -102,7 +133,7 @@ def best_saved_values(
     allowed: AbstractSet[int] | None = None,
     starts: Iterable[AbstractSet[int]] = (),
     params: SavedValuesParams = SAVED_VALUES,
-) -> SavedValues:
+) -> SavedValues | NoSavedValues:
     """Return operators to run again so that a step within the memory takes the least time.
 
     The search looks at sets of operators, and at nothing else: each is replayed as it would happen
@@ -127,7 +158,7 @@ def best_saved_values(
     Raises
     ------
     InputError
-        If no set was found that fits, with the least memory that was.
+        If no node is marked as backward.
     """
     graph, memory_bytes = problem.instance, problem.memory_bytes
     if not any(node.backward for node in graph.nodes):
@@ -145,30 +176,21 @@ def best_saved_values(
         seed=options.seed,
         threads=options.threads,
     )
-    first: list[frozenset[int]] = [frozenset(), free, *(frozenset(start) & free for start in starts)]
+    first = [frozenset[int](), free, *(frozenset(start) & free for start in starts)]
     if isinstance(solved.schedule, GraphSchedule):
         first.append(operators_again(graph, solved.schedule.computations) & free)
     search = _Search(graph, memory_bytes)
     found = [kept for start in first if (kept := search.repaired(start, free)) is not None]
     if not found:
         _, least = least_peak_again(graph, free)
-        raise InputError(
-            f"nothing that runs once more in the backward pass makes the step fit in "
-            f"{memory_bytes} bytes",
-            field="memory",
-            expected=f"give {least} bytes",
+        is_proved = solved.infeasibility is not None and all(
+            solved.infeasibility.valid_for.covers(kind)
+            for kind in (ScheduleClass.STAGED, ScheduleClass.IN_ORDER)
         )
+        return NoSavedValues(is_proved=is_proved, enough_bytes=least)
     best = min((search.descended(start) for start in found), key=search.cost)
     best = search.improved(best, free, random.Random(options.seed), params.replays)
-    schedule = lazy_schedule(graph, best)
-    return SavedValues(
-        graph=graph,
-        memory_bytes=memory_bytes,
-        again=operators_again(graph, schedule.computations),
-        schedule=schedule,
-        replay=schedule.replay(graph, memory_bytes),
-        bounds=solved.bounds,
-    )
+    return SavedValues.of(problem, best, solved.bounds)
 
 
 class _Search:
