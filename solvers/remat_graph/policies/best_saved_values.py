@@ -32,7 +32,7 @@ class SavedValuesParams(Params):
     """
 
     replays: int = 600
-    share_for_starts: float = 0.3
+    share_for_starts: float = 0.7
 
 
 SAVED_VALUES = SavedValuesParams()
@@ -94,7 +94,7 @@ class NoSavedValues:
     Attributes
     ----------
     is_proved
-        Whether no schedule of any kind fits, and so none of the class.
+        Whether none fits.
     enough_bytes
         The least peak of a set that was looked at.
     """
@@ -137,10 +137,11 @@ def best_saved_values(
     """Return operators to run again so that a step within the memory takes the least time.
 
     The search looks at sets of operators, and at nothing else: each is replayed as it would happen
-    (`lazy_schedule`). It begins from nothing, from everything, from what the schedule of `exact`
-    runs again, and from `starts`; each is repaired until it fits, then operators leave while it
-    does, the dearest first; then random changes of the best, of a fixed number and a fixed seed,
-    are tried. `exact` gives the bound for all staged schedules, to which these belong.
+    (`lazy_schedule`). It begins from what the schedule of `saved-or-once` runs again, which is the
+    optimum where all operators may, from nothing, from everything, and from `starts`; each is
+    repaired until it fits, then operators leave while it does, the dearest first. Unless the bound
+    of `saved-or-once` is met, random changes of the best follow, of a fixed number and a fixed
+    seed. The bound holds for the class; operators that may not run again only make it wider.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def best_saved_values(
     limit = options.time_limit_s
     solved = solve(
         problem,
-        "exact",
+        "saved-or-once",
         time_limit=None if limit is None else max(0.1, limit * params.share_for_starts),
         seed=options.seed,
         threads=options.threads,
@@ -183,13 +184,14 @@ def best_saved_values(
     found = [kept for start in first if (kept := search.repaired(start, free)) is not None]
     if not found:
         _, least = least_peak_again(graph, free)
-        is_proved = solved.infeasibility is not None and all(
-            solved.infeasibility.valid_for.covers(kind)
-            for kind in (ScheduleClass.STAGED, ScheduleClass.IN_ORDER)
+        is_proved = solved.infeasibility is not None and solved.infeasibility.valid_for.covers(
+            ScheduleClass.SAVED_OR_ONCE
         )
         return NoSavedValues(is_proved=is_proved, enough_bytes=least)
     best = min((search.descended(start) for start in found), key=search.cost)
-    best = search.improved(best, free, random.Random(options.seed), params.replays)
+    least_ns = max([graph.base_time_ns, *(bound.time_ns for bound in solved.bounds)])
+    if search.cost(best)[0] > least_ns:
+        best = search.improved(best, free, random.Random(options.seed), params.replays)
     return SavedValues.of(problem, best, solved.bounds)
 
 
