@@ -160,9 +160,7 @@ class AnnotatedPartitioner(torch_hook(_PASSES, "CustomPartitionerFn")):  # type:
         mark_nodes(module.graph, decisions)
         self.graphs.append(AnnotatedGraph(instance, decisions, choice))
         with self._config.patch(activation_memory_budget=1.0):
-            return self._partition(
-                module, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options
-            )
+            return self._partition(module, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options)
 
     def uuid(self) -> str:
         """Return a hash of what the partition depends on, for the cache of compiled graphs."""

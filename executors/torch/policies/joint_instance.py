@@ -150,9 +150,7 @@ def _written_inputs(graph: fx.Graph) -> frozenset[fx.Node]:
         for node in graph.nodes
         if node.target is torch.ops.aten.copy_.default and node.args[0] in inputs
     }
-    described = {
-        node.meta["desc"]: node for node in inputs if node.meta.get("desc") is not None
-    }
+    described = {node.meta["desc"]: node for node in inputs if node.meta.get("desc") is not None}
     for description in output.meta.get("desc", ()):
         changed = getattr(description, "mutated_input", None)
         if changed in described:
@@ -251,9 +249,7 @@ class _Reader:
             )
         )
         self.calls.append(call)
-        picked = {
-            user.args[1]: user.name for user in call.users if user.target is operator.getitem
-        }
+        picked = {user.args[1]: user.name for user in call.users if user.target is operator.getitem}
         for place in places:
             name = picked.get(place, f"{call.name}.{place}")
             self.name_of[call, place] = name

@@ -20,9 +20,7 @@ class NodeMismatchError(ValueError):
     """Error of a joint graph that is not the one that its policy was made for."""
 
 
-def mark_nodes(
-    graph: fx.Graph, decisions: Mapping[str, bool], *, by_phase: bool = False
-) -> None:
+def mark_nodes(graph: fx.Graph, decisions: Mapping[str, bool], *, by_phase: bool = False) -> None:
     """Mark operators (``node.meta["recompute"]``) as saved, or as to run again.
 
     Parameters

@@ -147,9 +147,7 @@ class PeakKnapsack(torch_hook(_PASSES, "CustomKnapsackSolver")):  # type: ignore
         return content_sha256({"memory": str(self._memory), "cost": repr(self._cost)})
 
 
-def memory_budget(
-    memory: str | int | Memory | None = None, **options: Any
-) -> dict[str, Any]:
+def memory_budget(memory: str | int | Memory | None = None, **options: Any) -> dict[str, Any]:
     """Return settings of ``torch._functorch.config`` for a peak within a memory.
 
     >>> with torch._functorch.config.patch(memory_budget("60%")):
@@ -166,4 +164,3 @@ def memory_budget(
         "activation_memory_budget_solver": PeakKnapsack(memory, **options),
         "activation_memory_budget_runtime_estimator": RuntimeEstimator(options.get("cost")),
     }
-

@@ -121,9 +121,7 @@ def checkpoint_selective_optimal(
     return SelectiveCheckpoint(model, choice, made)
 
 
-def selective_regions(
-    step: CheckpointRegions, choice: SavedCalls
-) -> tuple[SelectiveRegion, ...]:
+def selective_regions(step: CheckpointRegions, choice: SavedCalls) -> tuple[SelectiveRegion, ...]:
     """Return the decisions of a choice as PyTorch gets them."""
     return tuple(
         SelectiveRegion(

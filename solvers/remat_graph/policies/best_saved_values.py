@@ -63,7 +63,9 @@ class SavedValues:
     bounds: tuple[Bound, ...]
 
     @classmethod
-    def of(cls, problem: RematGraph, again: frozenset[int], bounds: tuple[Bound, ...]) -> SavedValues:
+    def of(
+        cls, problem: RematGraph, again: frozenset[int], bounds: tuple[Bound, ...]
+    ) -> SavedValues:
         """Return a set with the replay of its step."""
         graph = problem.instance
         schedule = lazy_schedule(graph, again)
@@ -269,7 +271,9 @@ class _Search:
         def price(node: int) -> tuple[float, int]:
             facts = self._graph.nodes[node]
             results = self._graph.results_after.get(node, range(0))
-            size = facts.output_bytes + sum(self._graph.nodes[each].output_bytes for each in results)
+            size = facts.output_bytes + sum(
+                self._graph.nodes[each].output_bytes for each in results
+            )
             return facts.duration_ns / max(1, size), node
 
         return sorted(nodes, key=price)

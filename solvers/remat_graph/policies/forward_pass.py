@@ -43,7 +43,9 @@ def with_late_operators(graph: Graph) -> Graph:
         if position not in needed:
             needed.add(position)
             stack += [*graph.inputs[position], graph.operators[position]]
-    runs = {operator: range(operator, after.stop) for operator, after in graph.results_after.items()}
+    runs = {
+        operator: range(operator, after.stop) for operator, after in graph.results_after.items()
+    }
     # Results follow their operator wherever it goes.
     forward = {graph.operators[position] for position in needed}
     order: list[int] = []

@@ -122,9 +122,7 @@ def _again_of_plan(given: Graph, graph: Graph, plan: GraphSchedule) -> frozenset
             field="plan",
             expected="give a schedule that the replay accepts for this graph",
         )
-    names = [
-        given.nodes[node].name for node in plan.computations if given.operators[node] == node
-    ]
+    names = [given.nodes[node].name for node in plan.computations if given.operators[node] == node]
     for name, times in Counter(names).items():
         position = graph.position_of[name]
         if times > 2 or (times == 2 and is_late(graph, position)):

@@ -26,9 +26,7 @@ def saved_calls_policy(choice: SavedCalls, options: SolveOptions) -> Policy:
         choice.memory_bytes,
         choice.replay,
         (
-            PolicyBound(
-                choice.class_bound_ns, str(PolicyClass.SAVED_CALLS), str(Evidence.SOLVER)
-            ),
+            PolicyBound(choice.class_bound_ns, str(PolicyClass.SAVED_CALLS), str(Evidence.SOLVER)),
             bound_of_all(RematGraph(step.graph, choice.memory_bytes), options),
         ),
         regions=region_decisions(choice),
