@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from typing import Any
 
@@ -25,9 +25,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
 
-from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from torch._dynamo.backends.debugging import boxed_nop  # noqa: E402
 from torch._functorch import config  # noqa: E402
+from torch._functorch.aot_autograd import aot_function  # noqa: E402
 from torch._functorch.partitioners import min_cut_rematerialization_partition  # noqa: E402
 
 from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
@@ -38,16 +38,17 @@ from jettison.torch.policies.torch_hooks import torch_hook  # noqa: E402
 pytestmark = pytest.mark.torch
 
 
-@pytest.fixture(autouse=True)
-def _fresh_compiler() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
-
-
 def compiled(model: Any, partition: Any, loss: Callable[[Any], Any] = squares) -> Any:
-    backend = aot_autograd(fw_compiler=boxed_nop, partition_fn=partition)
-    return torch.compile(lambda x: loss(model(x)), backend=backend, dynamic=False)
+    """Return the step of a model as ahead-of-time autograd compiles it, without Dynamo."""
+    names = [name for name, _ in model.named_parameters()]
+    buffers = dict(model.named_buffers())
+
+    def run(x: Any, *parameters: Any) -> Any:
+        given = dict(zip(names, parameters, strict=True)) | buffers
+        return loss(torch.func.functional_call(model, given, (x,)))
+
+    function = aot_function(run, fw_compiler=boxed_nop, partition_fn=partition)
+    return lambda x: function(x, *model.parameters())
 
 
 def recording(partition: Any, modules: list[Any]) -> Any:
@@ -58,7 +59,7 @@ def recording(partition: Any, modules: list[Any]) -> Any:
     return run
 
 
-@pytest.mark.parametrize("memory", ["80%", "45%"])
+@pytest.mark.parametrize("memory", ["90%", "75%"])
 def test_the_partitioner_runs_again_what_was_planned(memory: str) -> None:
     model, x, modules = layers(), batch(), []
     expected, _ = plain(model, x)
@@ -75,7 +76,7 @@ def test_the_partitioner_runs_again_what_was_planned(memory: str) -> None:
     assert graph.choice.class_bound_ns == graph.choice.replay.time_ns
 
 
-@pytest.mark.parametrize("memory", ["80%", "45%"])
+@pytest.mark.parametrize("memory", ["90%", "75%"])
 def test_the_knapsack_makes_the_cut_save_what_was_planned(memory: str) -> None:
     model, x, modules = layers(), batch(), []
     expected, _ = plain(model, x)
@@ -94,15 +95,18 @@ def test_the_knapsack_makes_the_cut_save_what_was_planned(memory: str) -> None:
 def test_draws_attention_and_statistics_run_once() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(
-        Attention(16, 2), nn.Dropout(0.2), nn.Flatten(0, 1), nn.BatchNorm1d(16), nn.Linear(16, 16)
+        Attention(16, 2),
+        nn.Dropout(0.2),
+        nn.Flatten(0, 1),
+        *[nn.Sequential(nn.BatchNorm1d(16), nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))] * 3,
     )
     x = torch.linspace(-1, 1, 4 * 8 * 16).reshape(4, 8, 16)
     expected, _ = plain(model, x)
-    partitioner = executor.AnnotatedPartitioner(memory="85%", cost=Roofline())
+    partitioner = executor.AnnotatedPartitioner(memory="95%", cost=Roofline())
     step = compiled(model, partitioner)
     assert equal(gradients(model, lambda: step(x)), expected)
     (graph,) = partitioner.graphs
-    assert graph.choice.again <= graph.instance.repeatable
+    assert set() != graph.choice.again <= graph.instance.repeatable
     names = {graph.instance.graph.nodes[node].name for node in graph.instance.repeatable}
     assert not any("dropout" in name or "batch_norm" in name for name in names)
 
@@ -122,8 +126,8 @@ def test_the_estimator_tells_durations_of_the_source() -> None:
 
 def test_a_policy_of_another_graph_is_refused() -> None:
     model, x = layers(), batch()
-    with pytest.raises(Exception, match="has no operator mm_7, which the policy names"):
-        compiled(model, executor.AnnotatedPartitioner(decisions={"mm_7": True}))(x)
+    with pytest.raises(NodeMismatchError, match="has no operator mm_70, which the policy names"):
+        compiled(model, executor.AnnotatedPartitioner(decisions={"mm_70": True}))(x)
     graph = torch.fx.symbolic_trace(nn.ReLU()).graph
     graph.call_function(torch.ops.aten.relu.default, (next(iter(graph.nodes)),))
     with pytest.raises(NodeMismatchError, match="has the operator relu"):
@@ -132,7 +136,7 @@ def test_a_policy_of_another_graph_is_refused() -> None:
 
 def test_a_memory_in_which_nothing_fits_is_refused_with_one_that_is_enough() -> None:
     model, x = layers(), batch()
-    with pytest.raises(Exception, match=r"within|fit in \d+ bytes; give \d+ bytes"):
+    with pytest.raises(InputError, match=r"fit in \d+ bytes; give \d+ bytes"):
         compiled(model, executor.AnnotatedPartitioner(memory="5%", cost=Roofline()))(x)
 
 

@@ -148,7 +148,7 @@ class AnnotatedPartitioner(torch_hook(_PASSES, "CustomPartitionerFn")):  # type:
         module.graph = self._cse(module.graph)
         module.recompile()
         forward = needed_nodes(output_nodes(module.graph)[:num_fwd_outputs])
-        cost = self._cost or Measured(device_of(module.graph))
+        cost = self._cost or Measured(device_of(module.graph), warmup=2, repeats=7)
         instance = read_joint(module.graph, forward, cost)
         choice: SavedValues | None = None
         if self._decisions is None:

@@ -32,7 +32,7 @@ class SelectiveRegion:
     module
         Path of the module in the model.
     operators
-        The operators that it calls, in order, as ``str`` shows them.
+        The operators that it calls, in order, as ``str`` shows them; without views.
     saved
         Positions of the calls whose results are saved; the others run again.
     draws
@@ -64,7 +64,9 @@ class CountedCalls:
         self._count = 0
 
     def __call__(self, _context: Any, operator: Any, *_: Any, **__: Any) -> CheckpointPolicy:
-        """Return the decision for the next call."""
+        """Return the decision for the next call; views are not counted, and made again."""
+        if _is_view(operator):
+            return CheckpointPolicy.MUST_RECOMPUTE
         place = self._count
         self._count += 1
         planned = self._region.operators[place] if place < len(self._region.operators) else None
@@ -86,6 +88,14 @@ class CountedCalls:
                 f"{len(self._region.operators)}, the next of them "
                 f"{self._region.operators[self._count]}; make the policy again for this model"
             )
+
+
+def _is_view(operator: Any) -> bool:
+    schema = getattr(operator, "_schema", None)
+    return schema is not None and any(
+        result.alias_info is not None and not result.alias_info.is_write
+        for result in schema.returns
+    )
 
 
 def apply_regions(model: nn.Module, regions: Sequence[SelectiveRegion]) -> None:

@@ -53,7 +53,7 @@ class RuntimeEstimator(torch_hook(_PASSES, "CustomRuntimeEstimator")):  # type: 
     def __call__(self, node: fx.Node) -> float:
         """Return the duration of an operator in nanoseconds, at least 1."""
         if self._cost is None:
-            self._cost = Measured(device_of(node.graph))
+            self._cost = Measured(device_of(node.graph), warmup=2, repeats=7)
         with outside_of_the_trace():
             return float(max(1, operation_ns(node, self._cost)))
 
@@ -123,7 +123,7 @@ class PeakKnapsack(torch_hook(_PASSES, "CustomKnapsackSolver")):  # type: ignore
     ) -> tuple[list[int], list[int]]:
         """Return the positions of the nodes that are saved, and of those that run again."""
         del memory, max_memory
-        cost = self._cost or Measured(device_of(joint_graph))
+        cost = self._cost or Measured(device_of(joint_graph), warmup=2, repeats=7)
         instance = read_joint(joint_graph, node_info.required_fw_nodes, cost)
         choice: SavedValues | None = None
         if self._decisions is None:

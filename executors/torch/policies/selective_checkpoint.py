@@ -104,7 +104,7 @@ def checkpoint_selective_optimal(
     """
     step = LossStep(model, loss)
     step.training = model.training
-    known = cost or Measured(sample_input.device)
+    known = cost or Measured(sample_input.device, warmup=2, repeats=7)
     traced = trace_regions(
         step, (sample_input, *sample_loss_arguments), known, model=model, regions=regions
     )

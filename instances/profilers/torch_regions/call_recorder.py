@@ -47,7 +47,8 @@ class RecordedCall:
     backward
         Whether the backward pass calls it.
     is_counted
-        Whether a policy of selective checkpointing is asked about it.
+        Whether a policy of selective checkpointing decides about it: it is asked, and it is no
+        view. Views take no memory, and autograd makes some again when it sees fit.
     reads, writes
         Numbers of the storages that it is called with, and of those it changes.
     makes
@@ -161,7 +162,7 @@ class CallRecorder(TorchDispatchMode):
                 target=func,
                 where=self._where,
                 backward=self.backward,
-                is_counted=func not in SAC_IGNORED_OPS,
+                is_counted=func not in SAC_IGNORED_OPS and not _is_view(func),
                 reads=reads,
                 writes=writes,
                 makes=tuple(made),
@@ -195,6 +196,15 @@ def _written(target: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]
             given = arguments[place] if place < len(arguments) else options.get(argument.name)
             found += _tensors(given)
     return found
+
+
+def _is_view(target: Any) -> bool:
+    """Tell whether an operator returns a view of an argument that it does not change."""
+    schema = getattr(target, "_schema", None)
+    return schema is not None and any(
+        result.alias_info is not None and not result.alias_info.is_write
+        for result in schema.returns
+    )
 
 
 def _twin(tensor: Tensor) -> Tensor:
