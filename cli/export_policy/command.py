@@ -188,7 +188,9 @@ class _Model:
             )
         self.workload = workload
         self.cost: OperatorCost = (
-            Measured(workload.sample_input.device, warmup=2, repeats=7) if rates is None else Roofline(rates)
+            Measured(workload.sample_input.device, warmup=2, repeats=7)
+            if rates is None
+            else Roofline(rates)
         )
 
 

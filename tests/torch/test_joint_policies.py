@@ -25,6 +25,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
 
+from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from torch._dynamo.backends.debugging import boxed_nop  # noqa: E402
 from torch._functorch import config  # noqa: E402
 from torch._functorch.aot_autograd import aot_function  # noqa: E402
@@ -40,15 +41,13 @@ pytestmark = pytest.mark.torch
 
 def compiled(model: Any, partition: Any, loss: Callable[[Any], Any] = squares) -> Any:
     """Return the step of a model as ahead-of-time autograd compiles it, without Dynamo."""
-    names = [name for name, _ in model.named_parameters()]
-    buffers = dict(model.named_buffers())
+    held = dict(model.named_parameters())
 
-    def run(x: Any, *parameters: Any) -> Any:
-        given = dict(zip(names, parameters, strict=True)) | buffers
-        return loss(torch.func.functional_call(model, given, (x,)))
+    def run(x: Any, *tensors: Any) -> Any:
+        return loss(torch.func.functional_call(model, dict(zip(held, tensors, strict=True)), (x,)))
 
     function = aot_function(run, fw_compiler=boxed_nop, partition_fn=partition)
-    return lambda x: function(x, *model.parameters())
+    return lambda x: function(x, *held.values())
 
 
 def recording(partition: Any, modules: list[Any]) -> Any:
@@ -98,12 +97,16 @@ def test_draws_attention_and_statistics_run_once() -> None:
         Attention(16, 2),
         nn.Dropout(0.2),
         nn.Flatten(0, 1),
-        *[nn.Sequential(nn.BatchNorm1d(16), nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))] * 3,
+        *[
+            nn.Sequential(nn.BatchNorm1d(16), nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+            for _ in range(3)
+        ],
     )
     x = torch.linspace(-1, 1, 4 * 8 * 16).reshape(4, 8, 16)
     expected, _ = plain(model, x)
     partitioner = executor.AnnotatedPartitioner(memory="95%", cost=Roofline())
-    step = compiled(model, partitioner)
+    backend = aot_autograd(fw_compiler=boxed_nop, partition_fn=partitioner)
+    step = torch.compile(lambda x: squares(model(x)), backend=backend, dynamic=False)
     assert equal(gradients(model, lambda: step(x)), expected)
     (graph,) = partitioner.graphs
     assert set() != graph.choice.again <= graph.instance.repeatable
