@@ -120,7 +120,7 @@ def _docstring(policy: Policy) -> str:
     )
     return (
         f'"""Policy for {policy.target}, made by jettison {metadata.version("jettison")}.\n\n'
-        f"Made for {ascii(policy.instance)} ({policy.instance_sha256[:12]}), within "
+        f"Made for {policy.instance!a} ({policy.instance_sha256[:12]}), within "
         f"{policy.memory_bytes} bytes.\n"
         f"By the replay: a peak of {policy.peak_bytes} bytes, and {policy.time_ns} ns, "
         f"{100 * policy.overhead:.2f} % above the\nstep without recomputation.\n\n{bounds}"
@@ -139,8 +139,9 @@ def _identity(policy: Policy) -> str:
 
 
 def _source(module: str) -> str:
-    """Return the text of a module of ``jettison.torch``, which is not imported, for it may lack
-    PyTorch; its docstring is left out.
+    """Return the text of a module of ``jettison.torch`` without its docstring.
+
+    Nothing is imported: PyTorch may not be installed.
     """
     found = util.find_spec("jettison.torch")
     assert found is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set as AbstractSet
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph

@@ -1,10 +1,8 @@
-"""Policies of joint graphs: what PyTorch's partitioner makes of them, in time, memory and values."""
+"""Policies of joint graphs: what PyTorch's partitioner makes of them."""
 
 from __future__ import annotations
 
-
 from collections.abc import Callable
-
 from typing import Any
 
 import pytest

@@ -48,7 +48,7 @@ def exported(folder: Path, target: str, memory: str = "80%") -> tuple[dict[str, 
     sys.modules[module.__name__] = module
     path = folder / "policy.py"
     try:
-        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), vars(module))  # noqa: S102
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), vars(module))
     finally:
         del sys.modules[module.__name__]
     text = path.read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -188,11 +187,11 @@ class _Builder:
         name = self._name(call.target)
         inputs = self._inputs(call.reads)
         duration_ns = self.cost.spread_ns(_operation(call, name))[1]
-        add: Callable[..., int] = self._append
         if len(call.makes) < 2:
             size = call.makes[0][1] if call.makes else 0
-            only = add(name, duration_ns, size, inputs, backward=call.backward)
-            nodes, results = (only,), (only,) if call.makes else ()
+            only = self._append(name, duration_ns, size, inputs, backward=call.backward)
+            nodes: tuple[int, ...] = (only,)
+            results: tuple[int, ...] = (only,) if call.makes else ()
         else:
             sizes = [size for _, size in call.makes]
             position = len(self.nodes)
@@ -246,7 +245,7 @@ class _Builder:
 
     def _compute(self, nodes: tuple[int, ...]) -> None:
         self.steps += [(True, node) for node in nodes]
-        if not self.nodes[nodes[0]].has_value if nodes else False:
+        if nodes and not self.nodes[nodes[0]].has_value:
             self.steps.append((False, nodes[0]))
 
     def _inputs(self, reads: tuple[int, ...]) -> tuple[str, ...]:

@@ -10,21 +10,19 @@ import re
 
 from jettison.instances.remat_graph.graph import Node
 
-_NAMES = frozenset(
-    """
-    _cudnn_attention_forward _cudnn_init_dropout_state _cudnn_rnn _efficient_attention_forward
-    _flash_attention_forward _fused_dropout _lstm_mps _sample_dirichlet
-    _scaled_dot_product_attention_math _scaled_dot_product_attention_math_for_mps
-    _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention
-    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
-    _scaled_dot_product_fused_attention_overrideable _standard_gamma _triton_scaled_dot_attention
-    alpha_dropout bernoulli binomial cauchy dropout exponential feature_alpha_dropout
-    feature_dropout geometric gru log_normal lstm miopen_rnn multinomial native_dropout normal
-    normal_functional poisson rand rand_like randint randint_like randn randn_like random randperm
-    rnn_relu rnn_tanh rrelu rrelu_with_noise rrelu_with_noise_functional
-    scaled_dot_product_attention uniform
-    """.split()
-)
+_NAMES = """
+_cudnn_attention_forward _cudnn_init_dropout_state _cudnn_rnn _efficient_attention_forward
+_flash_attention_forward _fused_dropout _lstm_mps _sample_dirichlet
+_scaled_dot_product_attention_math _scaled_dot_product_attention_math_for_mps
+_scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention
+_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
+_scaled_dot_product_fused_attention_overrideable _standard_gamma _triton_scaled_dot_attention
+alpha_dropout bernoulli binomial cauchy dropout exponential feature_alpha_dropout feature_dropout
+geometric gru log_normal lstm miopen_rnn multinomial native_dropout normal normal_functional poisson
+rand rand_like randint randint_like randn randn_like random randperm rnn_relu rnn_tanh rrelu
+rrelu_with_noise rrelu_with_noise_functional scaled_dot_product_attention uniform
+"""
+_RANDOM = frozenset(_NAMES.split())
 
 
 def draws_by_name(node: Node) -> bool:
@@ -34,4 +32,4 @@ def draws_by_name(node: Node) -> bool:
         name = packet[0] if packet else node.operator_name
     else:
         name = re.sub(r"(_\d+)?(\..*)?$", "", node.name)
-    return name.rstrip("_") in _NAMES
+    return name.rstrip("_") in _RANDOM

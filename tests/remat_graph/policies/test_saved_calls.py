@@ -94,10 +94,11 @@ def test_the_best_saved_calls_are_those_of_the_brute_force() -> None:
             where = f"seed {seed}, {memory_bytes} bytes"
             if least is None:
                 assert isinstance(best, NoSavedCalls), where
-                assert best.is_proved and best.enough_bytes == low, where
+                assert (best.is_proved, best.enough_bytes) == (True, low), where
                 continue
             assert isinstance(best, SavedCalls), where
-            assert best.replay.valid and best.replay.peak_bytes <= memory_bytes, where
+            assert best.replay.valid, where
+            assert best.replay.peak_bytes <= memory_bytes, where
             assert best.class_bound_ns == best.replay.time_ns == least, where
             answers += bool(best.saved)
     assert answers > 100
