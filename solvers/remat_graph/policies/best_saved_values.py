@@ -28,11 +28,14 @@ class SavedValuesParams(Params):
     ----------
     replays
         Replays of changed sets after the first descents.
+    replays_to_repair
+        Replays of random changes for each start that does not fit.
     share_for_starts
         Share of the time limit that the methods get whose schedules the search begins from.
     """
 
     replays: int = 600
+    replays_to_repair: int = 150
     share_for_starts: float = 0.7
 
 
@@ -184,7 +187,12 @@ def best_saved_values(
     if isinstance(solved.schedule, GraphSchedule):
         first.append(operators_again(graph, solved.schedule.computations) & free)
     search = _Search(graph, memory_bytes)
-    found = [kept for start in first if (kept := search.repaired(start, free)) is not None]
+    draw = random.Random(options.seed)
+    found = [
+        kept
+        for start in first
+        if (kept := search.repaired(start, free, draw, params.replays_to_repair)) is not None
+    ]
     if not found:
         _, least = least_peak_again(graph, free)
         is_proved = solved.infeasibility is not None and solved.infeasibility.valid_for.covers(
@@ -194,7 +202,7 @@ def best_saved_values(
     best = min((search.descended(start) for start in found), key=search.cost)
     least_ns = max([graph.base_time_ns, *(bound.time_ns for bound in solved.bounds)])
     if search.cost(best)[0] > least_ns:
-        best = search.improved(best, free, random.Random(options.seed), params.replays)
+        best = search.improved(best, free, draw, params.replays)
     return SavedValues.of(problem, best, solved.bounds)
 
 
@@ -219,23 +227,31 @@ class _Search:
         replay = self.replay(again)
         return replay.time_ns, replay.peak_bytes
 
-    def repaired(self, start: frozenset[int], free: frozenset[int]) -> frozenset[int] | None:
-        """Return a set that fits, with more operators or, where that does not help, with fewer."""
+    def repaired(
+        self, start: frozenset[int], free: frozenset[int], draw: random.Random, replays: int
+    ) -> frozenset[int] | None:
+        """Return a set that fits: one operator more or fewer lowers the peak, or a few at a time.
+
+        The cheapest operators for their bytes join first. Where no single one helps, changes of two
+        or three at random are tried, a fixed number in all.
+        """
         kept = start
+        tried = 0
         while not self.fits(kept):
             peak = self.replay(kept).peak_bytes
-            more = self._worth_adding(free - kept)
-            for node in more:
-                if self.replay(kept | {node}).peak_bytes < peak:
-                    kept = kept | {node}
-                    break
-            else:
-                for node in sorted(kept):
-                    if self.replay(kept - {node}).peak_bytes < peak:
-                        kept = kept - {node}
-                        break
-                else:
-                    return None
+            single = [*self._worth_adding(free - kept), *sorted(kept)]
+            better = next(
+                (other for node in single if self.replay(other := kept ^ {node}).peak_bytes < peak),
+                None,
+            )
+            while better is None and tried < replays and len(free) > 1:
+                tried += 1
+                few = draw.sample(sorted(free), min(len(free), draw.randint(2, 3)))
+                if self.replay(kept.symmetric_difference(few)).peak_bytes < peak:
+                    better = kept.symmetric_difference(few)
+            if better is None:
+                return None
+            kept = better
         return kept
 
     def descended(self, start: frozenset[int]) -> frozenset[int]:
