@@ -20,6 +20,8 @@ PAGE = Path(__file__).parents[2] / "docs/policies.md"
 MODULES = ("small", "sac", "joint", "knapsack")
 
 
+# Importing Inductor warns of PyTorch's own use of scripts.
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
 def test_every_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
