@@ -214,8 +214,8 @@ def profile(
         rates=A100 if rates is None else parse_rates(rates),
         check=CostCheck.TRUST if trust else CostCheck.REFUSE,
     )
-    shape = None if input_shape is None else _read_shape(input_shape)
-    chosen = _read_arguments(arguments or [])
+    shape = None if input_shape is None else read_shape(input_shape)
+    chosen = read_arguments(arguments or [])
     from jettison.instances.profilers.shards.jax_step import JaxStep
     from jettison.instances.profilers.target import workload_of
 
@@ -378,7 +378,14 @@ class _StageLine:
             sys.stderr.flush()
 
 
-def _read_shape(text: str) -> tuple[int, ...]:
+def read_shape(text: str) -> tuple[int, ...]:
+    """Read the shape of one sample, such as ``3x224x224``.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
     words = text.lower().split("x")
     if not all(word.isascii() and word.isdigit() and 0 < len(word) < 10 for word in words) or any(
         int(word) == 0 for word in words
@@ -389,7 +396,14 @@ def _read_shape(text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-def _read_arguments(words: list[str]) -> dict[str, Scalar]:
+def read_arguments(words: list[str]) -> dict[str, Scalar]:
+    """Read arguments of a model, such as ``depth=12``.
+
+    Raises
+    ------
+    InputError
+        If a word is something else, or a name stands twice.
+    """
     found: dict[str, Scalar] = {}
     for word in words:
         name, sign, text = word.partition("=")

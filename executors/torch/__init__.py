@@ -14,6 +14,13 @@
 >>> model = compiled(model, memory="8GiB")
 >>> criterion(model(batch), labels).backward()
 
+>>> from jettison.torch import checkpoint_selective_optimal
+>>> checkpoint_selective_optimal(model, memory="60%", sample_input=batch, loss=criterion)
+>>> criterion(model(batch), labels).backward()
+
+`AnnotatedPartitioner`, `PeakKnapsack`, `RuntimeEstimator` and `memory_budget` use hooks of PyTorch
+that move between versions; they are imported when they are first used.
+
 Importing this package imports PyTorch; ``import jettison`` does not import this package.
 
 Raises
@@ -22,7 +29,8 @@ MissingExtraError
     On import, if PyTorch is not installed.
 """
 
-from importlib import util
+from importlib import import_module, util
+from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.errors import MissingExtraError
 
@@ -38,20 +46,52 @@ from jettison.torch.checkpointed_sequential import CheckpointedSequential, Predi
 from jettison.torch.checkpointed_step import CheckpointedStep
 from jettison.torch.compiled import compiled, partitioner
 from jettison.torch.errors import ExecutionError
+from jettison.torch.policies.selective_checkpoint import (
+    SelectiveCheckpoint,
+    checkpoint_selective_optimal,
+)
 from jettison.torch.step_program import StepProgram, trace_step_program
 
+if TYPE_CHECKING:
+    from jettison.torch.policies.annotated_partitioner import AnnotatedPartitioner
+    from jettison.torch.policies.peak_knapsack import (
+        PeakKnapsack,
+        RuntimeEstimator,
+        memory_budget,
+    )
+
+_LATE = {
+    "AnnotatedPartitioner": "annotated_partitioner",
+    "PeakKnapsack": "peak_knapsack",
+    "RuntimeEstimator": "peak_knapsack",
+    "memory_budget": "peak_knapsack",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"jettison.torch.policies.{_LATE[name]}"), name)
+
+
 __all__ = [
+    "AnnotatedPartitioner",
     "CapturedStep",
     "CheckpointedSequential",
     "CheckpointedStep",
     "CostCheck",
     "ExecutionError",
+    "PeakKnapsack",
     "Prediction",
     "ProfileWarning",
+    "RuntimeEstimator",
+    "SelectiveCheckpoint",
     "StepProgram",
+    "checkpoint_selective_optimal",
     "checkpoint_sequential_optimal",
     "checkpoint_step_optimal",
     "compiled",
+    "memory_budget",
     "partitioner",
     "trace_step_program",
 ]

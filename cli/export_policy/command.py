@@ -1,0 +1,281 @@
+"""`jettison export-policy`: the best policy of a class, for a framework."""
+
+from __future__ import annotations
+
+import sys
+from importlib import util
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.cli.arguments import JsonOption, checked_output
+from jettison.cli.exit_status import ExitStatus
+from jettison.cli.export_policy.python_file import python_text
+from jettison.cli.output import percent, print_json, print_pairs
+from jettison.cli.profile_command import (
+    BatchOption,
+    Costs,
+    CostsOption,
+    InputOption,
+    RatesOption,
+    SeedOption,
+    SetOption,
+    read_arguments,
+    read_shape,
+)
+from jettison.instances.catalog import load
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.instances.core.json_file import write_text
+from jettison.instances.core.provenance import Scalar
+from jettison.instances.profilers.device.rates import A100, DeviceRates, parse_rates
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.instances.zoo.models import MODEL_NAMES
+from jettison.schedules.core.schedule_file import load_schedule
+from jettison.schedules.remat_graph.policy import Policy, PolicyTarget, save_policy
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.remat_graph.policies.best_saved_calls import (
+    NoSavedCalls,
+    best_saved_calls,
+)
+from jettison.solvers.remat_graph.policies.best_saved_values import NoSavedValues
+from jettison.solvers.remat_graph.policies.once_again_policy import once_again_policy
+from jettison.solvers.remat_graph.policies.saved_calls_policy import saved_calls_policy
+
+
+def export_policy(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A graph of a training step (a bundled one or a file), or a model: module:function"
+            " or one of the zoo, as `jettison profile` takes them. torch-sac needs a model.",
+        ),
+    ],
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory", metavar="SIZE", help="An amount (4GiB), or a share of the peak (60%)."
+        ),
+    ],
+    target: Annotated[PolicyTarget, typer.Option("--to", help="What follows the policy.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The policy as JSON (.json), or as Python (.py) that needs PyTorch only.",
+        ),
+    ],
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A schedule of the graph to export as it is, if a policy can say it; by default "
+            "the best policy is searched for.",
+        ),
+    ] = None,
+    regions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--region",
+            metavar="MODULE",
+            help="For torch-sac: a module that becomes a region, as often as needed; by default "
+            "the layers in the outermost Sequential and ModuleList.",
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="For torchtitan: the name to register.")
+    ] = "jettison",
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Seconds of the search.")
+    ] = 60.0,
+    batch: BatchOption = None,
+    input_shape: InputOption = None,
+    arguments: SetOption = None,
+    seed: SeedOption = 0,
+    costs: CostsOption = Costs.MEASURED,
+    rates: RatesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what a framework is to save of a training step, the best that its policies can say.
+
+    torch-sac: eager selective checkpointing of modules, one decision for each operator call.
+    joint-graph, torch-knapsack, torchtitan: marks on the nodes of a joint graph, for PyTorch's
+    partitioner, for its knapsack hook, and as a memory policy of torchtitan's graph trainer.
+    Time and peak are those of the step that follows, by the replay.
+
+    Example: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
+    -o policy.py
+    """
+    checked_output(output)
+    if output.suffix not in {".json", ".py"}:
+        raise InputError(
+            f"{output.name!r}", field="output", expected="write a name that ends in .json or .py"
+        )
+    options = SolveOptions(time_limit_s=time_limit, seed=seed)
+    is_model = ":" in source or source in MODEL_NAMES
+    if target is not PolicyTarget.TORCH_SAC and regions:
+        raise InputError(
+            f"{target} has no regions", field="region", expected="leave it out, or use torch-sac"
+        )
+    if plan is not None and (is_model or target is PolicyTarget.TORCH_SAC):
+        raise InputError(
+            "a plan is of a graph",
+            field="plan",
+            expected="give the graph that it was made for, and a target other than torch-sac",
+        )
+    model = None
+    if is_model:
+        if rates is not None and costs is Costs.MEASURED:
+            raise InputError(
+                f"{rates} is given, and durations are measured",
+                field="rates",
+                expected="write --costs roofline as well, or leave --rates out",
+            )
+        shape = None if input_shape is None else read_shape(input_shape)
+        known = None if costs is Costs.MEASURED else (parse_rates(rates) if rates else A100)
+        model = _Model(source, batch, shape, read_arguments(arguments or []), seed, known)
+    found = (
+        _sac(source, model, memory, regions, options)
+        if target is PolicyTarget.TORCH_SAC
+        else _joint(source, model, memory, target, plan, options)
+    )
+    if not isinstance(found, Policy):
+        status = ExitStatus.INFEASIBLE if found.is_proved else ExitStatus.NO_SCHEDULE
+        fits = "no policy fits" if found.is_proved else "no policy was found that fits"
+        sys.stderr.write(f"{fits}; {found.enough_bytes} bytes are enough\n")
+        raise typer.Exit(status)
+    if output.suffix == ".py":
+        write_text(python_text(found, name), output)
+    else:
+        save_policy(found, output)
+    _show(found, as_json=as_json)
+    sys.stderr.write(f"wrote {output}\n")
+
+
+class _Model:
+    """A model of the command line, with the source of the durations of its operators."""
+
+    def __init__(
+        self,
+        target: str,
+        batch: int | None,
+        shape: tuple[int, ...] | None,
+        arguments: dict[str, Scalar],
+        seed: int,
+        rates: DeviceRates | None,
+    ) -> None:
+        if util.find_spec("torch") is None:
+            raise MissingExtraError("PyTorch", "torch", "tracing a model")
+        from jettison.instances.profilers.target import workload_of
+        from jettison.instances.profilers.torch_graphs.operator_cost import (
+            Measured,
+            OperatorCost,
+            Roofline,
+        )
+        from jettison.instances.zoo.workload import Workload
+
+        workload = workload_of(
+            target, batch=batch, input_shape=shape, arguments=arguments, seed=seed
+        )
+        if not isinstance(workload, Workload):
+            raise InputError(
+                "it returns a step in JAX", field=target, expected="return a model of PyTorch"
+            )
+        self.workload = workload
+        self.cost: OperatorCost = (
+            Measured(workload.sample_input.device, warmup=2, repeats=7)
+            if rates is None
+            else Roofline(rates)
+        )
+
+
+def _sac(
+    source: str,
+    model: _Model | None,
+    memory: str,
+    regions: list[str] | None,
+    options: SolveOptions,
+) -> Policy | NoSavedCalls:
+    if model is None:
+        raise InputError(
+            f"{source!r} is no model, and a graph does not say which calls are of which module",
+            field="source",
+            expected="write module:function, as for `jettison profile`",
+        )
+    from jettison.instances.profilers.torch_regions.traced_regions import trace_regions
+    from jettison.instances.zoo.workload import TrainingStep
+
+    workload = model.workload
+    step = TrainingStep(workload.model, workload.loss).train(workload.model.training)
+    traced = trace_regions(
+        step, (workload.sample_input,), model.cost, model=workload.model, regions=regions
+    )
+    memory_bytes = RematGraph(traced.graph, memory).memory_bytes
+    choice = best_saved_calls(traced, memory_bytes, options)
+    return choice if isinstance(choice, NoSavedCalls) else saved_calls_policy(choice, options)
+
+
+def _joint(
+    source: str,
+    model: _Model | None,
+    memory: str,
+    target: PolicyTarget,
+    plan: Path | None,
+    options: SolveOptions,
+) -> Policy | NoSavedValues:
+    if model is None:
+        graph = load(source)
+        if not isinstance(graph, Graph):
+            raise InputError(
+                f"a {graph.kind}",
+                field="source",
+                expected="give a graph of a training step, or a model",
+            )
+    else:
+        from jettison.instances.profilers.torch_graphs.traced_graph import profile_graph
+
+        workload = model.workload
+        graph = profile_graph(
+            workload.model,
+            workload.sample_input,
+            name=f"step-of-{workload.model_name}",
+            model_name=workload.model_name,
+            model_arguments=workload.model_arguments,
+            loss=workload.loss,
+            cost=model.cost,
+        )
+    given = None if plan is None else load_schedule(plan, graph)
+    assert given is None or isinstance(given, GraphSchedule)
+    return once_again_policy(RematGraph(graph, memory), target, options, given)
+
+
+def _show(policy: Policy, *, as_json: bool) -> None:
+    if as_json:
+        print_json(policy.to_json())
+        return
+    base = policy.base_time_ns
+    saved = sum(len(region.saved) for region in policy.regions)
+    print_pairs(
+        [
+            ("target", str(policy.target)),
+            ("class", str(policy.target.policy_class)),
+            ("memory", f"{policy.memory_bytes} bytes"),
+            ("peak", f"{policy.peak_bytes} bytes"),
+            ("time", f"{policy.time_ns} ns"),
+            ("overhead", percent(policy.overhead)),
+            *(
+                (f"bound, {bound.valid_for}", percent(bound.time_ns / base - 1 if base else None))
+                for bound in policy.bounds
+            ),
+            (
+                ("saved calls", str(saved))
+                if policy.regions
+                else ("run again", str(sum(policy.decisions.values())))
+            ),
+        ]
+    )

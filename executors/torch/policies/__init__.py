@@ -1,0 +1,1 @@
+"""Policies that PyTorch itself follows: selective checkpointing, partitioner, annotations."""

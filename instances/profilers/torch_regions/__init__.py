@@ -1,0 +1,1 @@
+"""Training steps in PyTorch with checkpointed regions, call by call."""

@@ -1,0 +1,1 @@
+"""Policies: what frameworks can be told to save, each optimised in its own class."""

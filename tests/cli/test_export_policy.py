@@ -1,0 +1,162 @@
+"""`jettison export-policy`: what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jettison import InputError, RematGraph, save, solve
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.schedules.core.schedule_file import save_schedule
+from jettison.schedules.remat_graph.policy import RegionDecisions, load_policy, save_policy
+from tests.cli.terminal import CommandLine
+
+
+def step() -> Graph:
+    """Return a step of five layers, whose loss is kept."""
+    nodes = [Node(name="f0", duration_ns=5, output_bytes=10)]
+    nodes += [
+        Node(name=f"f{k}", duration_ns=5 + k, output_bytes=10, inputs=(f"f{k - 1}",))
+        for k in range(1, 5)
+    ]
+    nodes.append(Node(name="loss", duration_ns=1, output_bytes=1, inputs=("f4",), keep=True))
+    before = "loss"
+    for k in reversed(range(5)):
+        nodes.append(
+            Node(
+                name=f"b{k}",
+                duration_ns=5,
+                output_bytes=10,
+                inputs=(before, f"f{k}"),
+                backward=True,
+                keep=k == 0,
+            )
+        )
+        before = f"b{k}"
+    return Graph("five", tuple(nodes))
+
+
+@pytest.fixture
+def line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    save(step(), tmp_path / "step.json")
+    return CommandLine(capsys, tmp_path)
+
+
+def test_a_policy_is_written_with_its_replay_and_its_bounds(line: CommandLine) -> None:
+    text = line.output("export-policy step.json --memory 75% --to torch-knapsack -o out.json")
+    assert "class                 once again, late" in text
+    policy = load_policy(line.folder / "out.json")
+    # With the first gradient there are 5 layers, the loss and b4: 61 bytes, of which 75 % are 45.
+    assert policy.memory_bytes == 45 >= policy.peak_bytes
+    assert (policy.base_time_ns, policy.instance_sha256) == (61, step().sha256)
+    assert set(policy.decisions) == {"f0", "f1", "f2", "f3", "f4", "loss"}
+    assert policy.time_ns == 61 + sum(
+        node.duration_ns for node in step().nodes if policy.decisions.get(node.name)
+    )
+    assert all(bound.time_ns <= policy.time_ns for bound in policy.bounds)
+    assert "saved-or-once" in {bound.valid_for for bound in policy.bounds}
+
+
+def test_the_object_that_is_printed_is_that_of_the_file(line: CommandLine) -> None:
+    printed = line.json("export-policy step.json --memory 75% --to joint-graph -o out.json")
+    assert printed == json.loads((line.folder / "out.json").read_text())
+    assert load_policy(line.folder / "out.json").to_json() == printed
+
+
+def test_equal_commands_write_equal_python_files(line: CommandLine) -> None:
+    texts = []
+    for name in ("one.py", "two.py"):
+        path = line.folder / name
+        line.output(
+            "export-policy step.json --memory 75% --to torchtitan --name ours -o", str(path)
+        )
+        texts.append(path.read_text())
+    assert texts[0] == texts[1]
+    assert "@register_memory_policy(NAME)" in texts[0]
+    assert "NAME = 'ours'" in texts[0]
+    compile(texts[0], "one.py", "exec")
+
+
+def test_a_plan_is_exported_as_it_is(line: CommandLine) -> None:
+    graph = step()
+    schedule = solve(RematGraph(graph, "75%"), "saved-or-once").schedule
+    assert schedule is not None
+    save_schedule(schedule, graph, line.folder / "plan.json")
+    line.output(
+        "export-policy step.json --memory 75% --to joint-graph -o out.json --plan plan.json"
+    )
+    policy = load_policy(line.folder / "out.json")
+    assert policy.time_ns == schedule.replay(graph).time_ns
+
+
+def test_a_memory_that_is_too_small_ends_with_status_three_and_one_that_is_enough(
+    line: CommandLine,
+) -> None:
+    code, out, err = line.run("export-policy step.json --memory 10B --to joint-graph -o out.json")
+    assert (code, out) == (3, "")
+    enough = int(err.split("; ")[1].split()[0])
+    line.output(f"export-policy step.json --memory {enough}B --to joint-graph -o out.json")
+    assert not list(line.folder.glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("step.json --memory 75% --to joint-graph -o out.txt", "ends in .json or .py"),
+        ("step.json --memory 75% --to torch-sac -o out.json", "no model, and a graph does not say"),
+        ("step.json --memory lots --to joint-graph -o out.json", "memory"),
+        ("step.json --memory 75% --to joint-graph -o out.json --region a", "has no regions"),
+        (
+            "resnet50-b1-500-cpu --memory 75% --to joint-graph -o out.json",
+            "give a graph of a training",
+        ),
+        ("nothing.json --memory 75% --to joint-graph -o out.json", "nothing.json"),
+        ("a:b --memory 75% --to joint-graph -o out.json --plan step.json", "a plan is of a graph"),
+        ("a:b --memory 75% --to joint-graph -o out.json --rates a100", "durations are measured"),
+        ("step.json --memory 75% --to joint-graph -o out.json --plan step.json", "kind"),
+    ],
+)
+def test_bad_input_is_one_line(line: CommandLine, words: str, message: str) -> None:
+    assert message in line.error(f"export-policy {words}")
+
+
+def test_a_graph_without_a_loss_is_refused(line: CommandLine) -> None:
+    nodes = tuple(replace(node, keep=False) for node in step().nodes)
+    save(Graph("lost", nodes), line.folder / "lost.json")
+    error = line.error("export-policy lost.json --memory 75% --to joint-graph -o out.json")
+    assert "mark the loss with keep" in error
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("version", 2, "version 2 is newer"),
+        ("target", "jax", "out.json"),
+        ("memory_bytes", -1, "memory_bytes"),
+        ("class", "saved calls of regions", "out.json"),
+        ("decisions", {"f0": "maybe"}, "decisions.f0"),
+        ("instance_sha256", "abc", "instance_sha256"),
+    ],
+)
+def test_a_wrong_field_of_a_policy_file_is_named(
+    line: CommandLine, field: str, value: object, message: str
+) -> None:
+    line.output("export-policy step.json --memory 75% --to joint-graph -o out.json")
+    path = line.folder / "out.json"
+    document = json.loads(path.read_text())
+    document[field] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        load_policy(path)
+
+
+def test_a_call_that_a_region_does_not_have_is_refused(line: CommandLine) -> None:
+    with pytest.raises(InputError, match="call 1 of 1"):
+        RegionDecisions("layer", ("aten.mm.default",), (1,), draws=False)
+    line.output("export-policy step.json --memory 75% --to joint-graph -o out.json")
+    policy = load_policy(line.folder / "out.json")
+    with pytest.raises(InputError, match="check the folder"):
+        save_policy(policy, line.folder / "none" / "out.json")
