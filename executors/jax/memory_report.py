@@ -1,0 +1,127 @@
+"""Report of the memory of a step under several policies, by XLA and by the model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from jettison.instances.core.units import format_bytes
+from jettison.jax.compiled_memory import COMMON_POLICIES
+from jettison.jax.named_program import LoopBodies
+from jettison.jax.policy_plan import PolicyPlan
+from jettison.jax.policy_search import PolicySearch
+from jettison.jax.step_graph import StepGraph
+from jettison.schedules.remat_graph.saved_set import measure_saved_set, saved_set_computations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRow:
+    """Memory and predicted time of a step under one policy.
+
+    Attributes
+    ----------
+    policy
+        Name of the policy.
+    compiled_bytes
+        XLA's temporary memory with the options of the compiler.
+    default_bytes
+        The same with the compiler's defaults.
+    predicted_bytes, overhead
+        Peak and share of what is computed again, by the model; of the plain step those of a step
+        that saves everything.
+    """
+
+    policy: str
+    compiled_bytes: int
+    default_bytes: int
+    predicted_bytes: int
+    overhead: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """Report of the memory of a step under several policies.
+
+    Attributes
+    ----------
+    rows
+        One for each policy.
+    limit_bytes
+        The limit of XLA's temporary memory.
+    """
+
+    rows: tuple[MemoryRow, ...]
+    limit_bytes: int
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'policy':34} {'XLA':>11} {'XLA, default':>13} {'predicted':>11} {'overhead':>9}"
+        ]
+        for row in self.rows:
+            lines.append(
+                f"{row.policy:34} {format_bytes(row.compiled_bytes):>11} "
+                f"{format_bytes(row.default_bytes):>13} {format_bytes(row.predicted_bytes):>11} "
+                f"{row.overhead:>9.2%}"
+            )
+        lines.append(f"limit: {format_bytes(self.limit_bytes)} of XLA's temporary memory")
+        return "\n".join(lines)
+
+
+def memory_report(search: PolicySearch, plan: PolicyPlan) -> MemoryReport:
+    """Return the memory of a step with a plan, without one, and with the common policies."""
+    defaults = replace(search, options={})
+    step = search.graph(LoopBodies.SAVED)
+    rows = []
+    for name, policy in (("plain", None), *COMMON_POLICIES.items()):
+        compiled = search.measure(policy).temporary_bytes
+        default = defaults.measure(policy).temporary_bytes if search.options else compiled
+        rows.append(_row(name, step, _saved_by(name, step), compiled, default))
+    policy = plan.policy()
+    names = (*plan.saved, *plan.offloaded)
+    compiled = search.measure(policy, names, plan.loops).temporary_bytes
+    default = (
+        defaults.measure(policy, names, plan.loops).temporary_bytes if search.options else compiled
+    )
+    own = MemoryRow(
+        policy="jettison",
+        compiled_bytes=compiled,
+        default_bytes=default,
+        predicted_bytes=plan.predicted_peak_bytes,
+        overhead=plan.overhead,
+    )
+    return MemoryReport((*rows, own), plan.limit_bytes)
+
+
+def _saved_by(policy: str, step: StepGraph) -> Collection[int]:
+    """Return the forward nodes that a common policy saves; all of them in the plain step."""
+    forward = range(step.num_forward)
+    if policy in {"plain", "everything_saveable"}:
+        return forward
+    if policy == "nothing_saveable":
+        return step.entering
+    found = set(step.entering)
+    for place in forward:
+        root = step.kernels[place].root
+        is_batched = root.primitive == "dot_general" and any(
+            root.source.params["dimension_numbers"][1]
+        )
+        if root.primitive == "dot_general" and not (
+            policy == "dots_with_no_batch_dims_saveable" and is_batched
+        ):
+            found.add(place)
+        if root.primitive == "conv_general_dilated" and policy == "dots_saveable":
+            found.add(place)
+    return found
+
+
+def _row(
+    name: str, step: StepGraph, saved: Collection[int], compiled_bytes: int, default_bytes: int
+) -> MemoryRow:
+    run = measure_saved_set(step.graph, saved_set_computations(step.graph, saved))
+    return MemoryRow(
+        policy=name,
+        compiled_bytes=compiled_bytes,
+        default_bytes=default_bytes,
+        predicted_bytes=run.peak_bytes,
+        overhead=run.time_ns / step.graph.base_time_ns - 1,
+    )

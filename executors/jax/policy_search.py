@@ -1,0 +1,232 @@
+"""Search for a policy whose compiled step keeps to a limit of XLA's temporary memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import jax
+
+from jettison.instances.core.errors import InputError
+from jettison.jax.compiled_memory import CompiledMemory, Options, compiled_memory
+from jettison.jax.kernel_costs import KernelCosts
+from jettison.jax.named_program import LoopBodies, NamedProgram, Policy
+from jettison.jax.policy_plan import PolicyPlan
+from jettison.jax.step_graph import StepGraph, build_step_graph
+from jettison.jax.step_trace import Differentiation, StepTrace, struct_of
+from jettison.schedules.remat_graph.saved_set import measure_saved_set, saved_set_computations
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.remat_graph.saved_sets.search import (
+    SAVED_SETS,
+    BestSavedSet,
+    SavedSetParams,
+    SavedSetSearch,
+)
+
+# A plan below this share of the limit is tried again with a larger limit of the model.
+_ROOM = 0.94
+# The limit of the model moves by this much at least.
+_STEP = 0.98
+_LARGEST_RISE = 1.25
+
+
+@dataclass(eq=False)
+class PolicySearch:
+    """Search for a policy of one loss.
+
+    The model knows kernels, and XLA fuses, reorders and shares buffers in its own way. So the limit
+    of the model is at first the same share of the model's peak as the limit is of XLA's temporary
+    memory of the plain step. A plan is compiled; where XLA's figure is above the limit the model
+    gets less and plans again, and where it is well below, more.
+
+    Attributes
+    ----------
+    named
+        The program of the loss.
+    differentiation
+        What gets a gradient.
+    costs
+        Durations of kernels.
+    name
+        Name of the graph.
+    options
+        Options of the compiler.
+    params
+        Parameters of the search for saved sets.
+    """
+
+    named: NamedProgram
+    differentiation: Differentiation
+    costs: KernelCosts
+    name: str
+    options: Options
+    params: SavedSetParams = SAVED_SETS
+    _graphs: dict[LoopBodies, StepGraph] = field(default_factory=dict)
+
+    def graph(self, loops: LoopBodies) -> StepGraph:
+        """Return the graph of the step, where loops do what is said."""
+        if loops not in self._graphs:
+            self._graphs[loops] = build_step_graph(
+                self.named,
+                StepTrace.of(self.named, self.differentiation, loops),
+                self.costs.duration_ns,
+                name=self.name,
+                provenance=self.costs.provenance(),
+            )
+        return self._graphs[loops]
+
+    def measure(
+        self,
+        policy: Policy | None,
+        named: Iterable[str] = (),
+        loops: LoopBodies = LoopBodies.SAVED,
+    ) -> CompiledMemory:
+        """Return XLA's analysis of the step under a policy; None is the plain step.
+
+        Parameters
+        ----------
+        policy
+            The policy.
+        named
+            Names that it knows.
+        loops
+            What loops do.
+        """
+        chosen = set(named)
+        names = {value: name for value, name in self.named.names.items() if name in chosen}
+        program = self.named.program
+        avals = program.avals
+        arguments = [struct_of(avals[value]) for value in program.arguments]
+        results = [program.results[place] for place in self.differentiation.results]
+        cotangents = [
+            struct_of(avals[value] if isinstance(value, int) else value.aval) for value in results
+        ]
+        return compiled_memory(
+            lambda given: self.named.run(given, policy=policy, named=names, loops=loops),
+            self.differentiation,
+            arguments,
+            cotangents,
+            self.options,
+        )
+
+    def plan(
+        self,
+        limit_bytes: int,
+        plain_bytes: int,
+        *,
+        loops: Sequence[LoopBodies],
+        compilations: int,
+        time_limit_s: float | None,
+        announce: Callable[[PolicyPlan], None] = lambda plan: None,
+    ) -> PolicyPlan:
+        """Return the fastest plan, by the model, whose compiled step keeps to the limit.
+
+        Parameters
+        ----------
+        limit_bytes
+            Limit of XLA's temporary memory.
+        plain_bytes
+            XLA's temporary memory of the plain step.
+        loops
+            What loops may do.
+        compilations
+            Plans that are compiled at most, for each choice for loops.
+        time_limit_s
+            Seconds after which no other plan is begun; None for no limit.
+        announce
+            Is told each plan that was compiled.
+
+        Raises
+        ------
+        InputError
+            If no plan keeps to the limit; with the least that one took.
+        """
+        clock = Clock(time_limit_s)
+        best: PolicyPlan | None = None
+        least_bytes = plain_bytes
+        share = limit_bytes / plain_bytes if plain_bytes else 1.0
+        whole_bytes = self._peak_of_everything(LoopBodies.SAVED)
+        for choice in loops:
+            limit = int(whole_bytes * share)
+            tried: set[frozenset[int]] = set()
+            for _ in range(compilations):
+                found = self._best_set(choice, limit, clock)
+                if found.saved in tried or (best is not None and clock.left_s <= 0):
+                    break
+                tried.add(found.saved)
+                plan = self._compiled(choice, found, limit, limit_bytes, plain_bytes)
+                announce(plan)
+                least_bytes = min(least_bytes, plan.compiled_bytes)
+                if plan.holds and (best is None or plan.predicted_time_ns < best.predicted_time_ns):
+                    best = plan
+                ratio = limit_bytes / max(1, plan.compiled_bytes)
+                if not plan.holds:
+                    limit = int(min(limit, plan.predicted_peak_bytes) * min(ratio, _STEP))
+                elif ratio * _ROOM > 1 and plan.overhead > 0:
+                    limit = int(limit * min(_LARGEST_RISE, ratio * _STEP))
+                else:
+                    break
+        if best is None:
+            raise InputError(
+                f"no policy was found whose compiled step takes at most {limit_bytes} bytes of "
+                "XLA's temporary memory",
+                field="memory",
+                expected=f"give {least_bytes} bytes or more; the plain step takes {plain_bytes}",
+            )
+        return best
+
+    def _peak_of_everything(self, loops: LoopBodies) -> int:
+        step = self.graph(loops)
+        everything = saved_set_computations(step.graph, range(step.num_forward))
+        return measure_saved_set(step.graph, everything).peak_bytes
+
+    def _best_set(self, loops: LoopBodies, limit_bytes: int, clock: Clock) -> BestSavedSet:
+        """Return the best set within a limit of the model, or that of least memory."""
+        step = self.graph(loops)
+        products = {
+            place
+            for place, kernel in enumerate(step.kernels)
+            if place in step.names and kernel.root.primitive in {"dot_general", "conv_general_dilated"}
+        }
+        left = max(1.0, clock.left_s)
+        search = SavedSetSearch(step.graph, limit_bytes, step.names, step.entering, self.params)
+        found = search.run([products], left)
+        if found is not None:
+            return found
+        # The set that was found to need least: XLA may need less for it than the model does.
+        again = SavedSetSearch(
+            step.graph, search.least_peak_bytes, step.names, step.entering, self.params
+        )
+        least = again.run([products, search.least_set], left)
+        assert least is not None
+        return least
+
+    def _compiled(
+        self,
+        loops: LoopBodies,
+        found: BestSavedSet,
+        model_limit_bytes: int,
+        limit_bytes: int,
+        plain_bytes: int,
+    ) -> PolicyPlan:
+        step = self.graph(loops)
+        saved = sorted(name for place in found.saved for name in step.names.get(place, ()))
+        plan = PolicyPlan(
+            program_sha256=self.named.program.sha256,
+            graph_sha256=step.graph.sha256,
+            saved=tuple(saved),
+            loops=loops,
+            model_limit_bytes=max(model_limit_bytes, found.replay.peak_bytes),
+            predicted_peak_bytes=found.replay.peak_bytes,
+            predicted_time_ns=found.replay.time_ns,
+            base_time_ns=step.graph.base_time_ns,
+            bound_ns=found.bound_ns,
+            limit_bytes=limit_bytes,
+        )
+        memory = self.measure(plan.policy(), plan.saved, loops)
+        return plan.compiled(
+            compiled_bytes=memory.temporary_bytes,
+            plain_bytes=plain_bytes,
+            platform=jax.default_backend(),
+        )
+
