@@ -36,9 +36,7 @@ class CheckpointedLoss:
         self._tree = tree
         self._search = search
         self._policy = plan.policy()
-        chosen = {*plan.saved, *plan.offloaded}
-        names = search.named.names
-        self._named = {value: name for value, name in names.items() if name in chosen}
+        self._named, self._parts = search.named.chosen((*plan.saved, *plan.offloaded))
         self.__name__ = getattr(signature.function, "__name__", "loss")
         self.__doc__ = getattr(signature.function, "__doc__", None)
 
@@ -52,7 +50,11 @@ class CheckpointedLoss:
         """
         leaves = self._signature.leaves(arguments, keywords)
         results = self._search.named.run(
-            leaves, policy=self._policy, named=self._named, loops=self.plan.loops
+            leaves,
+            policy=self._policy,
+            named=self._named,
+            loops=self.plan.loops,
+            parts=self._parts,
         )
         return jax.tree.unflatten(self._tree, results)
 

@@ -173,9 +173,7 @@ class _Build:
             else:
                 constants = [self.constant(value) for value in inner.consts]
                 is_again = again or bool(source.params.get("differentiated", False))
-                results = self.run(
-                    inner.jaxpr, [*constants, *operands], scope=here, again=is_again
-                )
+                results = self.run(inner.jaxpr, [*constants, *operands], scope=here, again=is_again)
             known.update(zip(source.outvars, results, strict=True))
         return [value_of(atom) for atom in jaxpr.outvars]
 
@@ -208,4 +206,6 @@ def _is_unsharded(params: Mapping[str, Any]) -> bool:
 
 def _joined(outer: str, stack: str) -> str:
     inner = _WRAPPERS.sub("", stack)
-    return "/".join(part for part in (*outer.split("/"), *inner.split("/")) if part not in _NO_SCOPES)
+    return "/".join(
+        part for part in (*outer.split("/"), *inner.split("/")) if part not in _NO_SCOPES
+    )

@@ -131,5 +131,7 @@ def _described(kernel: Kernel) -> str:
     lines = []
     for equation in kernel.equations:
         shapes = " ".join(str(atom.aval) for atom in equation.source.invars)
-        lines.append(f"{equation.primitive} {shapes} {sorted(map(str, equation.source.params.items()))}")
+        lines.append(
+            f"{equation.primitive} {shapes} {sorted(map(str, equation.source.params.items()))}"
+        )
     return "\n".join(lines)

@@ -9,7 +9,7 @@ enters a part is saved, as ``jax.checkpoint`` always does. `LoopBodies` says wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
@@ -19,11 +19,14 @@ import jax
 from jax.ad_checkpoint import checkpoint_name
 from jax.extend.core import jaxpr_as_fun
 
+from jettison.jax.equation_cost import FUSIBLE, VIEWS, aval_bytes
 from jettison.jax.flat_program import Equation, FlatProgram
 
 Policy = Callable[..., Any]
 # The names of a user stay what they are.
 _PREFIX = "jettison/"
+# Keys of random numbers and counters may cross the end of a part.
+_SMALL_BYTES = 256
 
 
 class LoopBodies(StrEnum):
@@ -87,32 +90,113 @@ class NamedProgram:
                     found[value] = f"{_PREFIX}{equation.name}{end}"
         return found
 
+    def chosen(self, saved: Iterable[str]) -> tuple[Mapping[int, str], tuple[Part, ...]]:
+        """Return the values with these names, and the parts around them."""
+        given = set(saved)
+        names = {value: name for value, name in self.names.items() if name in given}
+        return names, self.parts_around(names)
+
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """Parts of the program, in their order."""
+    def loop_parts(self) -> tuple[Part, ...]:
+        """Parts of the program where only loops end them."""
+        return self._parts(frozenset())
+
+    def parts_around(self, saved: Collection[int]) -> tuple[Part, ...]:
+        """Return the parts of the program where saved values end them too.
+
+        Under one ``jax.checkpoint`` a compiler may compute everything again as soon as the backward
+        pass begins. What belongs to a part waits for the gradient that enters the part. So a part
+        ends after something that is to be computed again, where all that is read behind that place
+        is saved or small; then the parts save what one part would save.
+
+        Parameters
+        ----------
+        saved
+            Values that the policy saves.
+        """
+        equations = self.program.equations
+        last_read: dict[int, int] = {}
+        for place, equation in enumerate(equations):
+            last_read.update(dict.fromkeys(equation.read, place))
+        kept = set(saved)
+        crossing: set[int] = set()
+        ends: set[int] = set()
+        is_due = False
+        for place, equation in enumerate(equations):
+            is_due |= equation.primitive not in FUSIBLE | VIEWS and not kept.issuperset(
+                equation.outputs
+            )
+            crossing -= {value for value in equation.read if last_read[value] == place}
+            if place not in self._decided_by_nothing:
+                crossing.update(
+                    value
+                    for value in equation.outputs
+                    if last_read.get(value, -1) > place
+                    and value not in kept
+                    and aval_bytes(self.program.avals[value]) > _SMALL_BYTES
+                )
+            if is_due and not crossing:
+                ends.add(place)
+                is_due = False
+        return self._parts(frozenset(ends))
+
+    @cached_property
+    def _decided_by_nothing(self) -> frozenset[int]:
+        """Places of equations that depend on no argument: each part runs those that it needs."""
+        decided = {*self.program.arguments, *(value for value, _ in self.program.constants)}
+        found = set()
+        for place, equation in enumerate(self.program.equations):
+            if decided.intersection(equation.read) or equation.source.effects:
+                decided.update(equation.outputs)
+            else:
+                found.add(place)
+        return frozenset(found)
+
+    def _parts(self, ends: frozenset[int]) -> tuple[Part, ...]:
+        """Return the parts that loops end, and equations at some places."""
+        equations = self.program.equations
         groups: list[tuple[bool, list[Equation]]] = []
-        for equation in self.program.equations:
+        is_over = True
+        for place, equation in enumerate(equations):
             is_loop = equation.primitive == "scan"
-            if is_loop or not groups or groups[-1][0]:
+            if place in self._decided_by_nothing:
+                continue
+            if is_loop or is_over:
                 groups.append((is_loop, []))
             groups[-1][1].append(equation)
+            is_over = is_loop or place in ends
         needed = {value for value in self.program.results if isinstance(value, int)}
         found = []
-        for is_loop, equations in reversed(groups):
-            made = {value for equation in equations for value in equation.outputs}
-            reads = dict.fromkeys(value for equation in equations for value in equation.read)
-            writes = tuple(sorted(made & needed))
-            needed = (needed | reads.keys()) - made
-            outer = tuple(value for value in reads if value not in made)
-            found.append(Part(is_loop, tuple(equations), outer, writes))
+        for is_loop, own in reversed(groups):
+            group = own if is_loop else [*self._free_for(own), *own]
+            made = {value for equation in group for value in equation.outputs}
+            writes = tuple(sorted({value for item in own for value in item.outputs} & needed))
+            reads = dict.fromkeys(
+                value for equation in group for value in equation.read if value not in made
+            )
+            needed = (needed | reads.keys()) - set(writes)
+            found.append(Part(is_loop, tuple(group), tuple(reads), writes))
         return tuple(reversed(found))
+
+    def _free_for(self, group: Sequence[Equation]) -> list[Equation]:
+        """Return the equations of no argument that others need, in order."""
+        return self._free_before({value for equation in group for value in equation.read})
+
+    def _free_before(self, read: set[int]) -> list[Equation]:
+        needed, found = set(read), []
+        for place in sorted(self._decided_by_nothing, reverse=True):
+            equation = self.program.equations[place]
+            if needed.intersection(equation.outputs):
+                needed.update(equation.read)
+                found.append(equation)
+        return found[::-1]
 
     @cached_property
     def entering(self) -> frozenset[int]:
         """Values that enter a part or a loop, and so are saved by whatever policy."""
         made: set[int] = set()
         entering: set[int] = set()
-        for part in self.parts:
+        for part in self.loop_parts:
             entering.update(value for value in part.reads if value in made)
             made.update(part.writes)
         return frozenset(entering)
@@ -124,6 +208,7 @@ class NamedProgram:
         policy: Policy | None,
         named: Mapping[int, str],
         loops: LoopBodies = LoopBodies.SAVED,
+        parts: Sequence[Part] | None = None,
     ) -> list[Any]:
         """Return the results.
 
@@ -137,13 +222,22 @@ class NamedProgram:
             Names for values, by ``checkpoint_name``.
         loops
             What loops do.
+        parts
+            Parts of the program; None for those that loops end.
         """
         known = dict(zip(self.program.arguments, arguments, strict=True))
         known.update(self.program.constants)
-        for part in self.parts:
+        chosen = self.loop_parts if parts is None else parts
+        wanted = {value for value in self.program.results if isinstance(value, int)}
+        wanted.update(value for part in chosen if part.is_loop for value in part.reads)
+        for equation in self._free_before(wanted):
+            known.update(zip(equation.outputs, equation.run(known.__getitem__), strict=True))
+        for part in chosen:
             operands = [known[value] for value in part.reads]
             if part.is_loop and loops is LoopBodies.CHECKPOINTED:
-                known.update(zip(part.equations[0].outputs, _checkpointed_loop(part, operands)))
+                known.update(
+                    zip(part.equations[0].outputs, _checkpointed_loop(part, operands), strict=True)
+                )
                 continue
             function = _part_function(part, named)
             if policy is not None and not part.is_loop:
@@ -170,9 +264,7 @@ def _checkpointed_loop(part: Part, operands: Sequence[Any]) -> list[Any]:
     """Return all results of a loop whose body is a ``jax.checkpoint``."""
     (equation,) = part.equations
     known = dict(zip(part.reads, operands, strict=True))
-    given = [
-        known[value] if isinstance(value, int) else value.val for value in equation.inputs
-    ]
+    given = [known[value] if isinstance(value, int) else value.val for value in equation.inputs]
     params = equation.source.params
     constants, carried = params["num_consts"], params["num_carry"]
     body = jaxpr_as_fun(params["jaxpr"])

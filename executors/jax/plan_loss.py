@@ -93,9 +93,7 @@ def checkpointed(
         )
     signature = CallSignature.of(loss, sample, sample_keywords, _places(static_argnums))
     named, tree, results = _traced(signature, has_aux)
-    differentiation = Differentiation(
-        _differentiated(signature, named, _places(argnums)), results
-    )
+    differentiation = Differentiation(_differentiated(signature, named, _places(argnums)), results)
     options = (
         little_memory_options(jax.default_backend())
         if compiler_options is None
@@ -125,9 +123,7 @@ def checkpointed(
     return CheckpointedLoss(signature, tree, search, plan)
 
 
-def _traced(
-    signature: CallSignature, has_aux: bool
-) -> tuple[NamedProgram, Any, tuple[int, ...]]:
+def _traced(signature: CallSignature, has_aux: bool) -> tuple[NamedProgram, Any, tuple[int, ...]]:
     """Return the program, the tree of its results, and the places of those with a gradient."""
     found: list[Any] = []
 
@@ -187,9 +183,7 @@ def _differentiated(
             )
         places.extend(signature.leaves_of(number))
     values = named.program.arguments
-    found = tuple(
-        place for place in places if _is_inexact(named.program.avals[values[place]])
-    )
+    found = tuple(place for place in places if _is_inexact(named.program.avals[values[place]]))
     if not found:
         raise InputError(
             "no leaf of these arguments is floating-point",
@@ -218,7 +212,7 @@ def _costs(costs: str, rates: str) -> KernelCosts:
 def _loop_choices(loops: str | None, named: NamedProgram) -> list[LoopBodies]:
     if loops is not None and loops not in [str(item) for item in LoopBodies]:
         raise InputError(f"{loops!r}", field="loops", expected=f"write {' or '.join(LoopBodies)}")
-    if not any(part.is_loop for part in named.parts):
+    if not any(part.is_loop for part in named.loop_parts):
         return [LoopBodies.SAVED]
     return list(LoopBodies) if loops is None else [LoopBodies(loops)]
 
@@ -251,4 +245,3 @@ def _check_plan(plan: PolicyPlan, named: NamedProgram, source: str) -> None:
             source=source,
             expected="take the names of a plan for this loss",
         )
-

@@ -78,7 +78,7 @@ class PolicySearch:
     def measure(
         self,
         policy: Policy | None,
-        named: Iterable[str] = (),
+        saved: Iterable[str] | None = None,
         loops: LoopBodies = LoopBodies.SAVED,
     ) -> CompiledMemory:
         """Return XLA's analysis of the step under a policy; None is the plain step.
@@ -87,13 +87,12 @@ class PolicySearch:
         ----------
         policy
             The policy.
-        named
-            Names that it knows.
+        saved
+            Names that it saves, between which the program falls into parts; None for one part.
         loops
             What loops do.
         """
-        chosen = set(named)
-        names = {value: name for value, name in self.named.names.items() if name in chosen}
+        names, parts = self.named.chosen(saved or ())
         program = self.named.program
         avals = program.avals
         arguments = [struct_of(avals[value]) for value in program.arguments]
@@ -102,7 +101,13 @@ class PolicySearch:
             struct_of(avals[value] if isinstance(value, int) else value.aval) for value in results
         ]
         return compiled_memory(
-            lambda given: self.named.run(given, policy=policy, named=names, loops=loops),
+            lambda given: self.named.run(
+                given,
+                policy=policy,
+                named=names,
+                loops=loops,
+                parts=None if saved is None else parts,
+            ),
             self.differentiation,
             arguments,
             cotangents,
@@ -186,7 +191,8 @@ class PolicySearch:
         products = {
             place
             for place, kernel in enumerate(step.kernels)
-            if place in step.names and kernel.root.primitive in {"dot_general", "conv_general_dilated"}
+            if place in step.names
+            and kernel.root.primitive in {"dot_general", "conv_general_dilated"}
         }
         left = max(1.0, clock.left_s)
         search = SavedSetSearch(step.graph, limit_bytes, step.names, step.entering, self.params)
@@ -229,4 +235,3 @@ class PolicySearch:
             plain_bytes=plain_bytes,
             platform=jax.default_backend(),
         )
-
