@@ -71,7 +71,7 @@ class CheckpointedLoss:
     def report(self) -> MemoryReport:
         """Return XLA's temporary memory beside that of the plain step and the common policies.
 
-        Compiles a step for each row: with the compiler's options and, where there are any, once
-        more with its defaults.
+        Compiles three steps for each row: with the options of the plan, with XLA's scheduler for
+        little memory, and with its defaults.
         """
         return memory_report(self._search, self.plan)

@@ -1,16 +1,18 @@
-"""Memory of compiled steps, by XLA's own analysis, beside those of the common policies.
+"""Memory of compiled steps, by XLA's own analysis, and options of XLA that decide it.
 
-XLA's scheduler for CPUs looks for concurrency by default, and not for little memory: then nearly
-everything that is computed again is computed at once, and no policy saves much. Its scheduler for
-little memory, which is the kind that it uses for GPUs and TPUs, is chosen by an option of the
-compiler; it is the default here, and a report has both.
+``jax.checkpoint`` keeps XLA from merging what is computed again with what was computed before by
+optimization barriers. XLA for CPUs takes them out early (pass ``cse_barrier_expander``), and then
+merges products of matrices: a policy saves no more than elementwise operations there. An option of
+the compiler leaves them in, which is the default here on CPUs. XLA's scheduler for CPUs looks for
+concurrency, not for little memory: under one ``jax.checkpoint`` around everything, which the common
+policies are used with, it computes all again at once. Another option chooses the scheduler for
+little memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import jax
@@ -20,7 +22,11 @@ from jettison.jax.named_program import Policy
 from jettison.jax.step_trace import Differentiation
 
 Options = Mapping[str, Any]
-LITTLE_MEMORY_ON_CPU: Options = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+BARRIERS_ON_CPU: Options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+LITTLE_MEMORY_ON_CPU: Options = {
+    **BARRIERS_ON_CPU,
+    "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
+}
 
 COMMON_POLICIES: Mapping[str, Policy] = {
     name: getattr(jax.checkpoint_policies, name)
@@ -50,17 +56,14 @@ class CompiledMemory:
     argument_bytes: int
 
 
-@cache
-def little_memory_options(platform: str) -> Options:
-    """Return the compiler's options for little memory on a platform: none but on a CPU."""
-    if platform != "cpu":
-        return {}
-    try:
-        jax.jit(jnp.negative).lower(1.0).compile(compiler_options=dict(LITTLE_MEMORY_ON_CPU))
-    except jax.errors.JaxRuntimeError:
-        # This jaxlib does not know the option; its figures are those of its only scheduler.
-        return {}
-    return LITTLE_MEMORY_ON_CPU
+def platform_options(platform: str) -> Options:
+    """Return the options of the compiler under which policies work: none but on a CPU."""
+    return BARRIERS_ON_CPU if platform == "cpu" else {}
+
+
+def scheduler_options(platform: str) -> Options:
+    """Return those, and what chooses the scheduler for little memory."""
+    return LITTLE_MEMORY_ON_CPU if platform == "cpu" else {}
 
 
 def compiled_memory(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+import jax
+
 from jettison.instances.core.units import format_bytes
-from jettison.jax.compiled_memory import COMMON_POLICIES
+from jettison.jax.compiled_memory import COMMON_POLICIES, scheduler_options
 from jettison.jax.named_program import LoopBodies
 from jettison.jax.policy_plan import PolicyPlan
 from jettison.jax.policy_search import PolicySearch
@@ -23,9 +25,11 @@ class MemoryRow:
     policy
         Name of the policy.
     compiled_bytes
-        XLA's temporary memory with the options of the compiler.
+        XLA's temporary memory with the options of the plan.
+    little_memory_bytes
+        The same with XLA's scheduler for little memory.
     default_bytes
-        The same with the compiler's defaults.
+        The same with XLA's defaults.
     predicted_bytes, overhead
         Peak and share of what is computed again, by the model; of the plain step those of a step
         that saves everything.
@@ -33,6 +37,7 @@ class MemoryRow:
 
     policy: str
     compiled_bytes: int
+    little_memory_bytes: int
     default_bytes: int
     predicted_bytes: int
     overhead: float
@@ -55,12 +60,13 @@ class MemoryReport:
 
     def __str__(self) -> str:
         lines = [
-            f"{'policy':34} {'XLA':>11} {'XLA, default':>13} {'predicted':>11} {'overhead':>9}"
+            f"{'policy':34} {'XLA':>11} {'scheduler':>11} {'default':>11} {'predicted':>11} {'overhead':>9}"
         ]
         for row in self.rows:
             lines.append(
                 f"{row.policy:34} {format_bytes(row.compiled_bytes):>11} "
-                f"{format_bytes(row.default_bytes):>13} {format_bytes(row.predicted_bytes):>11} "
+                f"{format_bytes(row.little_memory_bytes):>11} "
+                f"{format_bytes(row.default_bytes):>11} {format_bytes(row.predicted_bytes):>11} "
                 f"{row.overhead:>9.2%}"
             )
         lines.append(f"limit: {format_bytes(self.limit_bytes)} of XLA's temporary memory")
@@ -69,27 +75,21 @@ class MemoryReport:
 
 def memory_report(search: PolicySearch, plan: PolicyPlan) -> MemoryReport:
     """Return the memory of a step with a plan, without one, and with the common policies."""
-    defaults = replace(search, options={})
     step = search.graph(LoopBodies.SAVED)
+    settings = (search.options, scheduler_options(jax.default_backend()), {})
+    searches = [replace(search, options=options) for options in settings]
     rows = []
     for name, policy in (("plain", None), *COMMON_POLICIES.items()):
-        compiled = search.measure(policy).temporary_bytes
-        default = defaults.measure(policy).temporary_bytes if search.options else compiled
-        rows.append(_row(name, step, _saved_by(name, step), compiled, default))
-    policy = plan.policy()
+        found = [item.measure(policy).temporary_bytes for item in searches]
+        run = measure_saved_set(
+            step.graph, saved_set_computations(step.graph, _saved_by(name, step))
+        )
+        overhead = run.time_ns / step.graph.base_time_ns - 1
+        rows.append(_row(name, found, run.peak_bytes, overhead))
     names = (*plan.saved, *plan.offloaded)
-    compiled = search.measure(policy, names, plan.loops).temporary_bytes
-    default = (
-        defaults.measure(policy, names, plan.loops).temporary_bytes if search.options else compiled
-    )
-    own = MemoryRow(
-        policy="jettison",
-        compiled_bytes=compiled,
-        default_bytes=default,
-        predicted_bytes=plan.predicted_peak_bytes,
-        overhead=plan.overhead,
-    )
-    return MemoryReport((*rows, own), plan.limit_bytes)
+    found = [item.measure(plan.policy(), names, plan.loops).temporary_bytes for item in searches]
+    rows.append(_row("jettison", found, plan.predicted_peak_bytes, plan.overhead))
+    return MemoryReport(tuple(rows), plan.limit_bytes)
 
 
 def _saved_by(policy: str, step: StepGraph) -> Collection[int]:
@@ -114,14 +114,13 @@ def _saved_by(policy: str, step: StepGraph) -> Collection[int]:
     return found
 
 
-def _row(
-    name: str, step: StepGraph, saved: Collection[int], compiled_bytes: int, default_bytes: int
-) -> MemoryRow:
-    run = measure_saved_set(step.graph, saved_set_computations(step.graph, saved))
+def _row(policy: str, found: Sequence[int], predicted_bytes: int, overhead: float) -> MemoryRow:
+    compiled_bytes, little_memory_bytes, default_bytes = found
     return MemoryRow(
-        policy=name,
+        policy=policy,
         compiled_bytes=compiled_bytes,
+        little_memory_bytes=little_memory_bytes,
         default_bytes=default_bytes,
-        predicted_bytes=run.peak_bytes,
-        overhead=run.time_ns / step.graph.base_time_ns - 1,
+        predicted_bytes=predicted_bytes,
+        overhead=overhead,
     )

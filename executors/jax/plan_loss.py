@@ -14,7 +14,7 @@ from jettison.instances.core.memory import Alpha, Memory, Share, parse_memory
 from jettison.instances.profilers.device.rates import parse_rates
 from jettison.jax.call_signature import CallSignature
 from jettison.jax.checkpointed_loss import CheckpointedLoss
-from jettison.jax.compiled_memory import Options, little_memory_options
+from jettison.jax.compiled_memory import Options, platform_options
 from jettison.jax.flat_program import FlatProgram
 from jettison.jax.kernel_costs import KernelCosts, MeasuredCosts, RooflineCosts
 from jettison.jax.named_program import LoopBodies, NamedProgram
@@ -71,8 +71,8 @@ def checkpointed(
     time_limit
         Seconds after which no other plan is begun.
     compiler_options
-        Options of XLA for all that is compiled here; by default the scheduler for little memory on
-        CPUs, and none elsewhere.
+        Options of XLA for all that is compiled here; by default that barriers stay on CPUs
+        (`jettison.jax.compiled_memory`), and none elsewhere. Give them to ``jax.jit`` as well.
 
     Returns
     -------
@@ -95,9 +95,7 @@ def checkpointed(
     named, tree, results = _traced(signature, has_aux)
     differentiation = Differentiation(_differentiated(signature, named, _places(argnums)), results)
     options = (
-        little_memory_options(jax.default_backend())
-        if compiler_options is None
-        else compiler_options
+        platform_options(jax.default_backend()) if compiler_options is None else compiler_options
     )
     search = PolicySearch(
         named,

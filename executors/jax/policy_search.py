@@ -14,7 +14,6 @@ from jettison.jax.named_program import LoopBodies, NamedProgram, Policy
 from jettison.jax.policy_plan import PolicyPlan
 from jettison.jax.step_graph import StepGraph, build_step_graph
 from jettison.jax.step_trace import Differentiation, StepTrace, struct_of
-from jettison.schedules.remat_graph.saved_set import measure_saved_set, saved_set_computations
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_graph.saved_sets.search import (
     SAVED_SETS,
@@ -23,21 +22,18 @@ from jettison.solvers.remat_graph.saved_sets.search import (
     SavedSetSearch,
 )
 
-# A plan below this share of the limit is tried again with a larger limit of the model.
-_ROOM = 0.94
-# The limit of the model moves by this much at least.
-_STEP = 0.98
-_LARGEST_RISE = 1.25
+# The limit of the model falls by this much at least, and rises by no less.
+_FALL, _RISE = 0.98, 1.02
 
 
 @dataclass(eq=False)
 class PolicySearch:
     """Search for a policy of one loss.
 
-    The model knows kernels, and XLA fuses, reorders and shares buffers in its own way. So the limit
-    of the model is at first the same share of the model's peak as the limit is of XLA's temporary
-    memory of the plain step. A plan is compiled; where XLA's figure is above the limit the model
-    gets less and plans again, and where it is well below, more.
+    The model knows kernels, and XLA fuses, reorders and shares buffers in its own way. So each plan
+    is compiled. Where XLA's figure differs from the predicted peak, the limit of the model moves by
+    as much, and a plan is made again: with less where XLA needs more than the limit, and with more
+    where there is room.
 
     Attributes
     ----------
@@ -149,10 +145,8 @@ class PolicySearch:
         clock = Clock(time_limit_s)
         best: PolicyPlan | None = None
         least_bytes = plain_bytes
-        share = limit_bytes / plain_bytes if plain_bytes else 1.0
-        whole_bytes = self._peak_of_everything(LoopBodies.SAVED)
         for choice in loops:
-            limit = int(whole_bytes * share)
+            limit = limit_bytes
             tried: set[frozenset[int]] = set()
             for _ in range(compilations):
                 found = self._best_set(choice, limit, clock)
@@ -164,11 +158,11 @@ class PolicySearch:
                 least_bytes = min(least_bytes, plan.compiled_bytes)
                 if plan.holds and (best is None or plan.predicted_time_ns < best.predicted_time_ns):
                     best = plan
-                ratio = limit_bytes / max(1, plan.compiled_bytes)
+                moved = plan.predicted_peak_bytes + limit_bytes - plan.compiled_bytes
                 if not plan.holds:
-                    limit = int(min(limit, plan.predicted_peak_bytes) * min(ratio, _STEP))
-                elif ratio * _ROOM > 1 and plan.overhead > 0:
-                    limit = int(limit * min(_LARGEST_RISE, ratio * _STEP))
+                    limit = max(0, min(moved, int(_FALL * min(limit, plan.predicted_peak_bytes))))
+                elif plan.overhead > 0 and moved > _RISE * limit:
+                    limit = moved
                 else:
                     break
         if best is None:
@@ -179,11 +173,6 @@ class PolicySearch:
                 expected=f"give {least_bytes} bytes or more; the plain step takes {plain_bytes}",
             )
         return best
-
-    def _peak_of_everything(self, loops: LoopBodies) -> int:
-        step = self.graph(loops)
-        everything = saved_set_computations(step.graph, range(step.num_forward))
-        return measure_saved_set(step.graph, everything).peak_bytes
 
     def _best_set(self, loops: LoopBodies, limit_bytes: int, clock: Clock) -> BestSavedSet:
         """Return the best set within a limit of the model, or that of least memory."""

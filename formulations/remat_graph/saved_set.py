@@ -214,9 +214,7 @@ class _Writer:
                     continue
                 name = f"need_{t}_{i}_{p}"
                 if i in needed:
-                    builder.add_row(
-                        name, [needed[p], needed[i], self._s[i]], [1, -1, 1], lower=0
-                    )
+                    builder.add_row(name, [needed[p], needed[i], self._s[i]], [1, -1, 1], lower=0)
                 else:
                     builder.add_row(name, [needed[p], self._s[i]], [1, 1], lower=1)
         self._add_memory(f"backward_{t}", t, given, stored)

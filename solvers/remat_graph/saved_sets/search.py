@@ -189,9 +189,7 @@ class SavedSetSearch:
         self, saved: frozenset[int], computations: tuple[int, ...]
     ) -> frozenset[int]:
         reads = {
-            source
-            for node in computations[self._forward :]
-            for source in self._graph.inputs[node]
+            source for node in computations[self._forward :] for source in self._graph.inputs[node]
         }
         return saved & reads
 
@@ -319,5 +317,3 @@ def best_saved_set(
             expected=f"give {search.least_peak_bytes} bytes or more, by the model",
         )
     return found
-
-

@@ -45,7 +45,9 @@ def time_and_peak(graph: Graph, saved: Collection[int]) -> tuple[int, int]:
     return sum(by_name[name].duration_ns for name in run), peak
 
 
-def best_by_enumeration(graph: Graph, memory_bytes: int, never_again: Collection[int]) -> int | None:
+def best_by_enumeration(
+    graph: Graph, memory_bytes: int, never_again: Collection[int]
+) -> int | None:
     """Return the least time of all saved sets that fit; None if none does."""
     forward = [place for place, node in enumerate(graph.nodes) if not node.backward]
     free = [place for place in forward if place not in never_again]

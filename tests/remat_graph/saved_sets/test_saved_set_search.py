@@ -32,8 +32,17 @@ def drawn_step(seed: int) -> Graph:
         is_backward = place >= forward
         most = min(place, 3)
         # The backward pass goes back through the forward pass, as a derivative does.
-        near = nodes[-3:] if not is_backward else [nodes[-1], nodes[2 * forward - place - 1]] if 2*forward-place-1>=0 else nodes[-1:]
-        earlier = draw.sample(sorted({node.name for node in near}), draw.randint(min(1, most), min(most,len({n.name for n in near}))))
+        near = (
+            nodes[-3:]
+            if not is_backward
+            else [nodes[-1], nodes[2 * forward - place - 1]]
+            if 2 * forward - place - 1 >= 0
+            else nodes[-1:]
+        )
+        earlier = draw.sample(
+            sorted({node.name for node in near}),
+            draw.randint(min(1, most), min(most, len({n.name for n in near}))),
+        )
         last = place == forward + backward - 1
         nodes.append(
             Node(
