@@ -38,7 +38,7 @@ class SavedSetRun:
 
 
 def saved_set_computations(graph: Graph, saved: Iterable[int]) -> tuple[int, ...]:
-    """Return the computations of a saved set, in order.
+    r"""Return the computations of a saved set, in order.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def saved_set_computations(graph: Graph, saved: Iterable[int]) -> tuple[int, ...
 
     Notes
     -----
-    :math:`O(n \\log n + |E|)`.
+    :math:`O(n \log n + |E|)`.
     """
     backward = check_forward_first(graph)
     there = set(saved)
