@@ -132,7 +132,7 @@ class CallSignature:
 
 
 def _path_text(path: Any, places: Sequence[int]) -> str:
-    """Return the place of a leaf in words: the path begins with the tuple of arguments and keywords."""
+    """Return the place of a leaf in words; its path begins with arguments or keywords."""
     kind, first, *rest = path
     inner = jax.tree_util.keystr(tuple(rest))
     if kind.idx == 0:

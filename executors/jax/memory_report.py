@@ -42,6 +42,14 @@ class MemoryRow:
     predicted_bytes: int
     overhead: float
 
+    def __str__(self) -> str:
+        return (
+            f"{self.policy:34} {format_bytes(self.compiled_bytes):>11} "
+            f"{format_bytes(self.little_memory_bytes):>11} "
+            f"{format_bytes(self.default_bytes):>11} {format_bytes(self.predicted_bytes):>11} "
+            f"{self.overhead:>9.2%}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
@@ -60,15 +68,10 @@ class MemoryReport:
 
     def __str__(self) -> str:
         lines = [
-            f"{'policy':34} {'XLA':>11} {'scheduler':>11} {'default':>11} {'predicted':>11} {'overhead':>9}"
+            f"{'policy':34} {'XLA':>11} {'scheduler':>11} {'default':>11} {'predicted':>11} "
+            f"{'overhead':>9}",
+            *map(str, self.rows),
         ]
-        for row in self.rows:
-            lines.append(
-                f"{row.policy:34} {format_bytes(row.compiled_bytes):>11} "
-                f"{format_bytes(row.little_memory_bytes):>11} "
-                f"{format_bytes(row.default_bytes):>11} {format_bytes(row.predicted_bytes):>11} "
-                f"{row.overhead:>9.2%}"
-            )
         lines.append(f"limit: {format_bytes(self.limit_bytes)} of XLA's temporary memory")
         return "\n".join(lines)
 

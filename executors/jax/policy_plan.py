@@ -33,6 +33,8 @@ class PolicyPlan:
         Hash of the graph of its step, with its durations.
     saved, offloaded
         Names of values that are saved, and that are moved to the host.
+    is_plain
+        True where the plain step keeps to the limit: it is left as it is.
     loops
         What loops do.
     model_limit_bytes
@@ -58,6 +60,7 @@ class PolicyPlan:
     graph_sha256: str
     saved: tuple[str, ...]
     offloaded: tuple[str, ...] = ()
+    is_plain: bool = False
     loops: LoopBodies = LoopBodies.SAVED
     model_limit_bytes: int
     predicted_peak_bytes: int
@@ -85,8 +88,10 @@ class PolicyPlan:
         """Whether XLA's analysis keeps to the limit; None where nothing was compiled."""
         return None if self.compiled_bytes == 0 else self.compiled_bytes <= self.limit_bytes
 
-    def policy(self) -> Policy:
-        """Return the policy for ``jax.checkpoint``."""
+    def policy(self) -> Policy | None:
+        """Return the policy for ``jax.checkpoint``; None if the step is left as it is."""
+        if self.is_plain:
+            return None
         if not self.offloaded:
             found: Policy = jax.checkpoint_policies.save_only_these_names(*self.saved)
             return found
@@ -170,6 +175,10 @@ def _field(name: str, value: Any, kind: str) -> Any:
                 f"{value!r}"[:80], field=name, expected=f"write {' or '.join(LoopBodies)}"
             )
         return LoopBodies(value)
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise InputError(f"{value!r}"[:80], field=name, expected="write true or false")
+        return value
     if kind == "int":
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise InputError(f"{value!r}"[:80], field=name, expected="write a whole number from 0")

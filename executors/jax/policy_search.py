@@ -14,6 +14,7 @@ from jettison.jax.named_program import LoopBodies, NamedProgram, Policy
 from jettison.jax.policy_plan import PolicyPlan
 from jettison.jax.step_graph import StepGraph, build_step_graph
 from jettison.jax.step_trace import Differentiation, StepTrace, struct_of
+from jettison.schedules.remat_graph.saved_set import measure_saved_set, saved_set_computations
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_graph.saved_sets.search import (
     SAVED_SETS,
@@ -142,6 +143,8 @@ class PolicySearch:
         InputError
             If no plan keeps to the limit; with the least that one took.
         """
+        if plain_bytes <= limit_bytes:
+            return self._plain(limit_bytes, plain_bytes)
         clock = Clock(time_limit_s)
         best: PolicyPlan | None = None
         least_bytes = plain_bytes
@@ -173,6 +176,27 @@ class PolicySearch:
                 expected=f"give {least_bytes} bytes or more; the plain step takes {plain_bytes}",
             )
         return best
+
+    def _plain(self, limit_bytes: int, plain_bytes: int) -> PolicyPlan:
+        """Return the plan that leaves the step as it is; by the model, one that saves all."""
+        step = self.graph(LoopBodies.SAVED)
+        saved_all = saved_set_computations(step.graph, range(step.num_forward))
+        run = measure_saved_set(step.graph, saved_all)
+        return PolicyPlan(
+            program_sha256=self.named.program.sha256,
+            graph_sha256=step.graph.sha256,
+            saved=(),
+            is_plain=True,
+            model_limit_bytes=max(limit_bytes, run.peak_bytes),
+            predicted_peak_bytes=run.peak_bytes,
+            predicted_time_ns=run.time_ns,
+            base_time_ns=run.time_ns,
+            bound_ns=run.time_ns,
+            limit_bytes=limit_bytes,
+            compiled_bytes=plain_bytes,
+            plain_compiled_bytes=plain_bytes,
+            platform=jax.default_backend(),
+        )
 
     def _best_set(self, loops: LoopBodies, limit_bytes: int, clock: Clock) -> BestSavedSet:
         """Return the best set within a limit of the model, or that of least memory."""

@@ -23,14 +23,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.jax.named_program import NamedProgram
 from jettison.jax.step_trace import StepTrace
 from jettison.jax.step_values import Kernel, StepValues
-
 
 # Nanoseconds of a kernel, by the bytes of a value.
 Duration = Callable[[Kernel, Callable[[int], int]], int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,7 +118,51 @@ class StepValues:
                 backward.append(kernel)
             else:
                 late.update(dict.fromkeys(equation.outputs, kernel))
-        return (*forward, *_right_before_their_readers(backward, late))
+        ordered = _right_before_their_readers(self._in_place(backward), late)
+        return (*forward, *ordered)
+
+    def _in_place(self, kernels: list[Kernel]) -> list[Kernel]:
+        """Return kernels of the backward pass, each with what it can overwrite.
+
+        An elementwise kernel writes its result over an operand of the same size that nothing else
+        reads; compilers do so. Both are one kernel here, which is run when the later one was.
+        """
+        found: dict[int, Kernel] = {}
+        for kernel in kernels:
+            (*_, root) = kernel.equations
+            overwritten = None
+            if root.primitive in FUSIBLE and root.outputs[0] not in self.returned:
+                size = self.size_bytes(root.outputs[0])
+                overwritten = next(
+                    (
+                        value
+                        for value in kernel.reads
+                        if value in found
+                        and len(found[value].root.outputs) == 1
+                        and self.size_bytes(value) == size
+                        and value not in self.returned
+                        and self._readers_in_memory[value] == 1
+                    ),
+                    None,
+                )
+            if overwritten is not None:
+                earlier = found.pop(overwritten)
+                reads = dict.fromkeys((*earlier.reads, *kernel.reads))
+                del reads[overwritten]
+                equations = (*earlier.equations, *kernel.equations)
+                found[root.outputs[0]] = Kernel(equations, tuple(sorted(reads)), is_backward=True)
+            else:
+                found[root.outputs[0]] = kernel
+        return list(found.values())
+
+    @cached_property
+    def _readers_in_memory(self) -> Counter[int]:
+        """Number of kernels that read each value."""
+        found: Counter[int] = Counter()
+        for equation in self._equations:
+            if self._is_stored[equation.outputs[0]]:
+                found.update(self._fused_into(equation)[1])
+        return found
 
     def _root(self, value: int) -> int:
         return self._same.get(value, value)
@@ -193,7 +237,7 @@ class StepValues:
 def _right_before_their_readers(
     backward: Sequence[Kernel], late: dict[int, Kernel]
 ) -> list[Kernel]:
-    """Return kernels of the backward pass, with those that wait for no gradient as late as can be."""
+    """Return backward kernels, with those that wait for no gradient as late as can be."""
     found: list[Kernel] = []
     done: set[int] = set()
 
