@@ -27,7 +27,7 @@ VIEWS = frozenset(
     }
 )
 # Computed element by element, inside whatever reads them.
-FUSIBLE = (ELEMENTWISE | {"broadcast_in_dim", "iota", "slice", "rev", "pad", "mul_high"}) - VIEWS
+FUSIBLE = (ELEMENTWISE | {"broadcast_in_dim", "iota", "slice", "rev", "mul_high"}) - VIEWS
 # These read what is fused into them.
 FUSING = FUSIBLE | REDUCTIONS | {"argmax", "argmin"}
 # Too dear to be computed once for each reader.

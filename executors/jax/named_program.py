@@ -114,31 +114,43 @@ class NamedProgram:
         saved
             Values that the policy saves.
         """
-        equations = self.program.equations
-        last_read: dict[int, int] = {}
-        for place, equation in enumerate(equations):
-            last_read.update(dict.fromkeys(equation.read, place))
         kept = set(saved)
-        crossing: set[int] = set()
         ends: set[int] = set()
         is_due = False
-        for place, equation in enumerate(equations):
+        for place, equation in enumerate(self.program.equations):
             is_due |= equation.primitive not in FUSIBLE | VIEWS and not kept.issuperset(
                 equation.outputs
             )
+            if is_due and kept.issuperset(self._crossing[place]):
+                ends.add(place)
+                is_due = False
+        return self._parts(frozenset(ends))
+
+    @cached_property
+    def separators(self) -> frozenset[int]:
+        """Values each of which is, at some place, all that is read behind that place."""
+        alone = (crossing for crossing in self._crossing if len(crossing) == 1)
+        return frozenset(value for crossing in alone for value in crossing if value in self.names)
+
+    @cached_property
+    def _crossing(self) -> tuple[frozenset[int], ...]:
+        """For each equation, what was made up to it and is read behind it, but for small values."""
+        last_read: dict[int, int] = {}
+        for place, equation in enumerate(self.program.equations):
+            last_read.update(dict.fromkeys(equation.read, place))
+        crossing: set[int] = set()
+        found = []
+        for place, equation in enumerate(self.program.equations):
             crossing -= {value for value in equation.read if last_read[value] == place}
             if place not in self._decided_by_nothing:
                 crossing.update(
                     value
                     for value in equation.outputs
                     if last_read.get(value, -1) > place
-                    and value not in kept
                     and aval_bytes(self.program.avals[value]) > _SMALL_BYTES
                 )
-            if is_due and not crossing:
-                ends.add(place)
-                is_due = False
-        return self._parts(frozenset(ends))
+            found.append(frozenset(crossing))
+        return tuple(found)
 
     @cached_property
     def _decided_by_nothing(self) -> frozenset[int]:

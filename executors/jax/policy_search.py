@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import jax
 
@@ -34,7 +35,9 @@ class PolicySearch:
     The model knows kernels, and XLA fuses, reorders and shares buffers in its own way. So each plan
     is compiled. Where XLA's figure differs from the predicted peak, the limit of the model moves by
     as much, and a plan is made again: with less where XLA needs more than the limit, and with more
-    where there is room.
+    where there is room. Within a part (`jettison.jax.named_program`) XLA computes again in an order
+    of its own. So all of this is done once more with every *separator* saved, a value that alone
+    is read behind some place, between which the parts are as short as they can be.
 
     Attributes
     ----------
@@ -148,15 +151,18 @@ class PolicySearch:
         clock = Clock(time_limit_s)
         best: PolicyPlan | None = None
         least_bytes = plain_bytes
-        for choice in loops:
+        for choice, separated in product(loops, (False, True)):
             limit = limit_bytes
             tried: set[frozenset[int]] = set()
             for _ in range(compilations):
-                found = self._best_set(choice, limit, clock)
-                if found.saved in tried or (best is not None and clock.left_s <= 0):
+                if tried and clock.left_s <= 0:
+                    break
+                found = self._best_set(choice, limit, clock, separated)
+                if found.saved in tried:
                     break
                 tried.add(found.saved)
-                plan = self._compiled(choice, found, limit, limit_bytes, plain_bytes)
+                always = self._separators(choice) if separated else frozenset()
+                plan = self._compiled(choice, found, always, limit, limit_bytes, plain_bytes)
                 announce(plan)
                 least_bytes = min(least_bytes, plan.compiled_bytes)
                 if plan.holds and (best is None or plan.predicted_time_ns < best.predicted_time_ns):
@@ -198,9 +204,18 @@ class PolicySearch:
             platform=jax.default_backend(),
         )
 
-    def _best_set(self, loops: LoopBodies, limit_bytes: int, clock: Clock) -> BestSavedSet:
+    def _separators(self, loops: LoopBodies) -> frozenset[int]:
+        """Return the nodes of the separators."""
+        known = self.graph(loops).position_of_name
+        names = (self.named.names[value] for value in self.named.separators)
+        return frozenset(known[name] for name in names if name in known)
+
+    def _best_set(
+        self, loops: LoopBodies, limit_bytes: int, clock: Clock, separated: bool
+    ) -> BestSavedSet:
         """Return the best set within a limit of the model, or that of least memory."""
         step = self.graph(loops)
+        never = step.entering | (self._separators(loops) if separated else frozenset())
         products = {
             place
             for place, kernel in enumerate(step.kernels)
@@ -208,13 +223,13 @@ class PolicySearch:
             and kernel.root.primitive in {"dot_general", "conv_general_dilated"}
         }
         left = max(1.0, clock.left_s)
-        search = SavedSetSearch(step.graph, limit_bytes, step.names, step.entering, self.params)
+        search = SavedSetSearch(step.graph, limit_bytes, step.names, never, self.params)
         found = search.run([products], left)
         if found is not None:
             return found
         # The set that was found to need least: XLA may need less for it than the model does.
         again = SavedSetSearch(
-            step.graph, search.least_peak_bytes, step.names, step.entering, self.params
+            step.graph, search.least_peak_bytes, step.names, never, self.params
         )
         least = again.run([products, search.least_set], left)
         assert least is not None
@@ -224,12 +239,14 @@ class PolicySearch:
         self,
         loops: LoopBodies,
         found: BestSavedSet,
+        always: frozenset[int],
         model_limit_bytes: int,
         limit_bytes: int,
         plain_bytes: int,
     ) -> PolicyPlan:
         step = self.graph(loops)
-        saved = sorted(name for place in found.saved for name in step.names.get(place, ()))
+        places = found.saved | always
+        saved = sorted(name for place in places for name in step.names.get(place, ()))
         plan = PolicyPlan(
             program_sha256=self.named.program.sha256,
             graph_sha256=step.graph.sha256,
