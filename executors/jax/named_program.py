@@ -129,8 +129,17 @@ class NamedProgram:
     @cached_property
     def separators(self) -> frozenset[int]:
         """Values each of which is, at some place, all that is read behind that place."""
-        alone = (crossing for crossing in self._crossing if len(crossing) == 1)
-        return frozenset(value for crossing in alone for value in crossing if value in self.names)
+        made = {
+            value: equation.primitive
+            for equation in self.program.equations
+            for value in equation.outputs
+        }
+        alone = {value for crossing in self._crossing if len(crossing) == 1 for value in crossing}
+        return frozenset(
+            value
+            for value in alone
+            if value in self.names and made[value] not in VIEWS | {"broadcast_in_dim"}
+        )
 
     @cached_property
     def _crossing(self) -> tuple[frozenset[int], ...]:

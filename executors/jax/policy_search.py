@@ -36,8 +36,9 @@ class PolicySearch:
     is compiled. Where XLA's figure differs from the predicted peak, the limit of the model moves by
     as much, and a plan is made again: with less where XLA needs more than the limit, and with more
     where there is room. Within a part (`jettison.jax.named_program`) XLA computes again in an order
-    of its own. So all of this is done once more with every *separator* saved, a value that alone
-    is read behind some place, between which the parts are as short as they can be.
+    of its own. So every *separator* is saved at first, a value that alone is read behind some
+    place, between which the parts are as short as they can be; if no such plan keeps to the limit,
+    all of this is done once more without.
 
     Attributes
     ----------
@@ -151,7 +152,9 @@ class PolicySearch:
         clock = Clock(time_limit_s)
         best: PolicyPlan | None = None
         least_bytes = plain_bytes
-        for choice, separated in product(loops, (False, True)):
+        for separated, choice in product((True, False), loops):
+            if best is not None and not separated:
+                break
             limit = limit_bytes
             tried: set[frozenset[int]] = set()
             for _ in range(compilations):
@@ -228,9 +231,7 @@ class PolicySearch:
         if found is not None:
             return found
         # The set that was found to need least: XLA may need less for it than the model does.
-        again = SavedSetSearch(
-            step.graph, search.least_peak_bytes, step.names, never, self.params
-        )
+        again = SavedSetSearch(step.graph, search.least_peak_bytes, step.names, never, self.params)
         least = again.run([products, search.least_set], left)
         assert least is not None
         return least

@@ -7,6 +7,7 @@ element by element is fused into its readers, so that its value is never in memo
 - it is dear (an exponential, say) and has two readers,
 - the backward pass reads what the forward pass computes, and it is smaller than what it is
   computed from: a mask, say,
+- it is a separator (`NamedProgram.separators`), as what is added up along a network is,
 - it is a result of the step, or has several results.
 
 Results of the step (the loss, gradients) have no bytes: XLA gives them buffers of their own, apart
@@ -96,7 +97,8 @@ def build_step_graph(
     -----
     :math:`O(n + |E|)`, where what is fused counts once for each of its readers.
     """
-    values = StepValues(trace)
+    separators = {named.names[value] for value in named.separators}
+    values = StepValues(trace, separators)
     kernels = values.kernels()
     position = {value: place for place, item in enumerate(kernels) for value in item.root.outputs}
     nodes = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,6 +43,8 @@ class StepValues:
     ----------
     trace
         The trace.
+    in_memory
+        Names of values that are in memory and not fused into their readers.
 
     Attributes
     ----------
@@ -54,7 +56,8 @@ class StepValues:
         Values without a name that the backward pass reads from the forward pass.
     """
 
-    def __init__(self, trace: StepTrace) -> None:
+    def __init__(self, trace: StepTrace, in_memory: Collection[str] = ()) -> None:
+        self._in_memory = frozenset(in_memory)
         self._flat = trace.flat
         self._same: dict[int, int] = {}
         self.names: dict[int, list[str]] = defaultdict(list)
@@ -194,6 +197,8 @@ class StepValues:
     def _is_in_memory(self, equation: Equation, value: int, stored: dict[int, bool]) -> bool:
         readers = self._readers[value]
         if equation.primitive not in FUSIBLE or value in self.returned:
+            return True
+        if self._in_memory.intersection(self.names.get(value, ())):
             return True
         if value in self.saved_anyway or any(item.primitive not in FUSING for item in readers):
             return True
