@@ -48,8 +48,8 @@ with fewer of them the model is a relaxation.
 Proof
 -----
 Take a saved set whose members are all read in the backward pass (others change nothing and can be
-left out), and the columns as they are defined. A value that the backward pass reads and that is not saved is computed again
-(lost), and so is in turn what that reads (path). While a forward node runs, what was saved before
+left out), and the columns as they are defined. A value that the backward pass reads and that is not
+saved is computed again (lost), and so is in turn what that reads (path). While a forward node runs, what was saved before
 stays, since something in the backward pass reads it (forward). While :math:`t \in \bar F` runs,
 :math:`i` with :math:`t < a_i < \infty` is in memory if it was saved, or if it was computed again
 for something up to :math:`t` (stay), (back): :math:`a_i` reads it, and nothing is computed a third

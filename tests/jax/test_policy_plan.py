@@ -23,18 +23,20 @@ pytestmark = pytest.mark.jax
 def loss(weights: Any, x: Any) -> Any:
     h = x
     for weight in weights:
-        h = jnp.tanh(h @ weight)
+        h = h + jnp.tanh(h @ weight) @ weight.T
     return jnp.sum(h**2)
 
 
 def arguments() -> tuple[Any, Any]:
     keys = jax.random.split(jax.random.key(0), 4)
-    return [jax.random.normal(key, (8, 8)) for key in keys[1:]], jax.random.normal(keys[0], (32, 8))
+    return [jax.random.normal(key, (8, 32)) for key in keys[1:]], jax.random.normal(
+        keys[0], (32, 8)
+    )
 
 
 @pytest.fixture(scope="module")
 def planned() -> CheckpointedLoss:
-    return checkpointed(loss, *arguments(), memory="85%")
+    return checkpointed(loss, *arguments(), memory="75%")
 
 
 def test_a_plan_that_was_written_makes_the_same_loss(
