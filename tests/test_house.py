@@ -80,10 +80,12 @@ def test_the_executors_build_on_the_solvers_and_nothing_builds_on_them() -> None
     files = sorted((ROOT / "executors").rglob("*.py"))
     assert files
     for path in files:
-        assert imported_rooms(path) <= {*FLOORS[: FLOORS.index("solvers") + 1], "torch"}, path
-    assert (ROOT / ".typing/jettison/torch").resolve() == ROOT / "executors/torch"
-    # A folder of this name at the top would hide PyTorch itself.
-    assert not (ROOT / "torch").exists()
+        own = path.relative_to(ROOT / "executors").parts[0]
+        assert imported_rooms(path) <= {*FLOORS[: FLOORS.index("solvers") + 1], own}, path
+    for own in ("jax", "torch"):
+        assert (ROOT / ".typing/jettison" / own).resolve() == ROOT / "executors" / own
+        # A folder of this name at the top would hide the library itself.
+        assert not (ROOT / own).exists()
 
 
 def test_the_sanitizers_see_the_test_of_every_module_that_calls_a_kernel() -> None:
