@@ -350,3 +350,39 @@ class PlanSearch:
     ) -> None: ...
     def run(self, changes: int, time_limit_s: float | None = None) -> None: ...
     def schedule(self) -> tuple[int, list[tuple[int, int, int]]] | None: ...
+
+class MessageBound:
+    def __init__(
+        self,
+        places: NDArray[np.int32],
+        kinds: NDArray[np.int32],
+        cost: NDArray[np.int64],
+        term_node: NDArray[np.int32],
+        term_bytes: NDArray[np.int64],
+        spans: NDArray[np.int32],
+        mask_kinds: NDArray[np.int32],
+        mask_bytes: NDArray[np.uint8],
+        capacity: NDArray[np.int64],
+        edges: NDArray[np.int32],
+        classes: NDArray[np.int32],
+        times: NDArray[np.int64],
+        ok: NDArray[np.uint8],
+        table: NDArray[np.int64],
+        first_passes: int,
+        patience: int,
+        shrink: float,
+        step_after_removals: float,
+        aim: float,
+    ) -> None: ...
+    def propagate(self) -> bool: ...
+    def ascend(
+        self, upper: float | None = None, passes: int = 100, time_limit_s: float | None = None
+    ) -> tuple[float, int]: ...
+    def prove(self, upper: int | None = None) -> tuple[int, int, bool]: ...
+    def round(self, factor: float = 1.0) -> tuple[list[int], list[int], int, int]: ...
+    def judge(
+        self, place: NDArray[np.int32], kind: NDArray[np.int32]
+    ) -> tuple[list[int], list[int], int, int]: ...
+    def states(self) -> list[tuple[list[int], list[int]]]: ...
+    def num_states(self) -> int: ...
+    def multipliers(self) -> list[float]: ...
