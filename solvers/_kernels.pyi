@@ -372,7 +372,9 @@ class MessageBound:
         patience: int,
         shrink: float,
         step_after_removals: float,
+        least_step: float,
         aim: float,
+        sweeps: int,
     ) -> None: ...
     def propagate(self) -> bool: ...
     def ascend(

@@ -77,6 +77,8 @@ class WindowedStates:
 
     def computations(self, kinds: Sequence[int]) -> tuple[int, ...]:
         """Return the computations that a labelling suggests, from the kind of each node."""
+        if not self.cuts:
+            return tuple(range(len(self.sharded)))
         again: list[set[int]] = [set() for _ in self.cuts]
         for i, masks in enumerate(self.masks):
             mask = masks[kinds[self.node[i]]] if len(masks) > 1 else masks[0]
@@ -119,7 +121,7 @@ def _provides(sharded: ShardedGraph, j: int, mask: Mask, again: frozenset[int]) 
 def _masks(sharded: ShardedGraph, cuts: tuple[int, ...]) -> tuple[tuple[Mask, ...], ...]:
     graph, once = skeleton(sharded)
     needed = needed_sets(graph, cuts, once) if cuts else []
-    ends = (*cuts[1:], len(graph) - 1)
+    ends = (*cuts[1:], len(graph) - 1) if cuts else ()
     reads = [read_in_window(graph, t, end) for t, end in zip(cuts, ends, strict=True)]
     if cuts:
         reads[-1] |= kept_until(graph, cuts[-1])

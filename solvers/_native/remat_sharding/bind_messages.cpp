@@ -171,7 +171,8 @@ std::unique_ptr<MessageBound> new_bound(const Numbers& places, const Numbers& ki
                                         const Bytes& ok, const Amounts& table,
                                         std::int32_t first_passes, std::int32_t patience,
                                         double shrink,
-                                        double step_after_removals, double aim) {
+                                        double step_after_removals, double least_step, double aim,
+                                        std::int32_t sweeps) {
     MessageGraph graph;
     graph.nodes = to_nodes(places, kinds, cost);
     read_terms(graph, term_node, term_bytes, spans, mask_kinds, mask_bytes, capacity);
@@ -179,7 +180,8 @@ std::unique_ptr<MessageBound> new_bound(const Numbers& places, const Numbers& ki
     graph.finish();
     return std::make_unique<MessageBound>(std::move(graph),
                                           AscentRules{first_passes, patience, shrink,
-                                                      step_after_removals, aim});
+                                                      step_after_removals, least_step, aim,
+                                                      sweeps});
 }
 
 // Value and passes done, within a time.
@@ -236,7 +238,7 @@ void bind_sharding_messages(nb::module_& m) {
              nb::arg("classes").noconvert(), nb::arg("times").noconvert(),
              nb::arg("ok").noconvert(), nb::arg("table").noconvert(), nb::arg("first_passes"),
              nb::arg("patience"), nb::arg("shrink"),
-             nb::arg("step_after_removals"), nb::arg("aim"))
+             nb::arg("step_after_removals"), nb::arg("least_step"), nb::arg("aim"), nb::arg("sweeps"))
         .def("ascend", &ascend, nb::arg("upper") = nb::none(), nb::arg("passes") = 100,
              nb::arg("time_limit_s") = nb::none())
         .def("propagate", &MessageBound::propagate)

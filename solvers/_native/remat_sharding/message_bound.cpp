@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "remat_sharding/labelling_descent.hpp"
+
 namespace jettison {
 namespace {
 
@@ -190,6 +192,7 @@ Ascent MessageBound::ascend(std::optional<double> upper, std::int32_t passes,
         if (idle_ > rules_.patience) {
             idle_ = 0;
             step_ *= rules_.shrink;
+            if (step_ < rules_.least_step) step_ = rules_.step_after_removals;
             restore();
             continue;
         }
@@ -310,11 +313,8 @@ Labelling MessageBound::round(double factor) {
     for (double& price : prices) price *= factor;
     passes_.set_prices(prices);
     std::vector<std::int32_t> chosen(graph_.nodes.size(), -1);
-    std::vector<std::int32_t> place(graph_.nodes.size(), 0);
-    std::vector<std::int32_t> kind(graph_.nodes.size(), 0);
     std::vector<double> sum;
-    bool is_found = true;
-    for (std::int32_t i = 0; i < passes_.count() && is_found; ++i) {
+    for (std::int32_t i = 0; i < passes_.count(); ++i) {
         const MessageNode& node = graph_.nodes[i];
         passes_.unary(i, sum);
         for (const std::int32_t e : node.later) {
@@ -333,14 +333,21 @@ Labelling MessageBound::round(double factor) {
                                     : pair_cost(edge, passes_.costs(e), slots[x], other);
             }
         }
+        // Where nothing goes with what was chosen before, the fewest pairs are forbidden.
         const auto best = std::min_element(sum.begin(), sum.end());
-        is_found = *best < 0.5 * Infinite<double>::value;
         chosen[i] = static_cast<std::int32_t>(best - sum.begin());
-        place[i] = node.place[chosen[i]];
-        kind[i] = node.kind[chosen[i]];
+    }
+    LabellingDescent descent(graph_, passes_.costs(), passes_.price);
+    descent.begin(chosen);
+    descent.descend(rules_.sweeps);
+    descent.descend_within(rules_.sweeps);
+    std::vector<std::int32_t> place;
+    std::vector<std::int32_t> kind;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+        place.push_back(graph_.nodes[i].place[descent.states()[i]]);
+        kind.push_back(graph_.nodes[i].kind[descent.states()[i]]);
     }
     passes_.set_prices(now_);
-    if (!is_found) return {};
     return judged(std::move(place), std::move(kind));
 }
 

@@ -18,10 +18,14 @@ struct AscentRules {
     // Passes without a better value after which steps become smaller.
     std::int32_t patience = 20;
     double shrink = 0.7;
-    // Least size of a step after states were removed; the first one has size 1.
+    // Least size of a step after states were removed, and the size after `least_step`; the first
+    // one has size 1.
     double step_after_removals = 0.5;
+    double least_step = 0.01;
     // Without a known labelling, the share above the best value that steps aim at.
     double aim = 0.05;
+    // Sweeps of local search from a labelling, at most, with prices of memory and within it.
+    std::int32_t sweeps = 10;
 };
 
 struct Ascent {
@@ -70,7 +74,7 @@ public:
     // which must be the cost of a labelling or above, states are removed.
     Proved prove(std::optional<std::int64_t> upper);
 
-    // The labelling node by node in order, with the multipliers times `factor`.
+    // The labelling node by node in order, with the multipliers times `factor`, after local search.
     Labelling round(double factor);
 
     // The cost of a labelling, and by how much it exceeds rows; cost -1 if it is forbidden.

@@ -61,6 +61,7 @@ public:
     }
 
     const EdgeCosts<Number>& costs(std::int32_t edge) const { return costs_[edge]; }
+    const std::vector<EdgeCosts<Number>>& costs() const { return costs_; }
 
     // Sets the prices from those of the rows. A price is that of `unit` bytes.
     void set_prices(const std::vector<Number>& of_rows) {

@@ -33,28 +33,35 @@ class MessageParams(Params):
     patience, shrink
         Passes without a better value after which the steps of multipliers shrink, and by how much.
     step_after_removals
-        Least size of a step after states were removed, of 1 in the beginning.
+        Least size of a step after states were removed, of 1 in the beginning, and the size after
+        `least_step`.
+    least_step
+        Size of a step below which it starts anew.
     aim
         Where no plan is known, the share above the best value that steps aim at.
     passes
         Passes between two proofs.
     message_rounds
         Proofs, at most.
+    sweeps
+        Sweeps of local search from each labelling, at most.
     """
 
     first_passes: int = 20
     patience: int = 20
     shrink: float = 0.7
     step_after_removals: float = 0.3
+    least_step: float = 0.01
     aim: float = 0.05
     passes: int = 400
     message_rounds: int = 20
+    sweeps: int = 10
 
 
 MESSAGES = MessageParams()
 
 # Multipliers a little too large leave labellings that keep all rows.
-_FACTORS = (1.0, 1.01, 1.03, 1.1, 1.3, 2.0)
+_FACTORS = (1.0, 1.02, 1.1, 1.3, 2.0, 4.0, 16.0)
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,9 @@ class StateBound:
             patience=params.patience,
             shrink=params.shrink,
             step_after_removals=params.step_after_removals,
+            least_step=params.least_step,
             aim=params.aim,
+            sweeps=params.sweeps,
         )
         self.bound_ns = 0
         self.is_empty: bool = not self._kernel.propagate()
