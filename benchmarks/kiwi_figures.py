@@ -16,8 +16,8 @@ replay; `cpu_s` counts HiGHS in its child process as well. Rows that are there a
 study can be stopped and continued. A row is measured again if its instance has changed, if it was
 cut off at a lower limit than today's, or after it has been deleted. Limits are of CPU seconds, so
 that a busy machine measures the same; one that is reached ends a method as Ctrl-C does. Rows that
-were recorded before November 2026 had them of the wall clock. An hour in all, on a machine that does
-nothing else. Name sections to run only those.
+were recorded before November 2026 had them of the wall clock. An hour in all, on a machine that
+does nothing else. Name sections to run only those.
 
     .venv/bin/python benchmarks/kiwi_figures.py figure6 figure7 figure5
 """

@@ -68,11 +68,7 @@ def moments_that_count(parts: Sequence[Sequence[Part]], sharded: ShardedGraph) -
         for part in of_operator:
             for t in range(part.first, part.last + 1):
                 present[t].add((i, part.kind))
-    return [
-        t
-        for t in range(count)
-        if t + 1 == count or not _is_within(present[t], present[t + 1])
-    ]
+    return [t for t in range(count) if t + 1 == count or not _is_within(present[t], present[t + 1])]
 
 
 def _parts(

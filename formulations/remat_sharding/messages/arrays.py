@@ -4,8 +4,8 @@ A node is a choice among pairs of a place (a strategy) and a kind (what a plan d
 each pair that is allowed has a cost. An edge joins a source and its reader: a reader of a type
 forbids types of the source, and pays the table, row by class of the source's place and column by
 class of the reader's, as many times as its type says. A memory row limits the sum of sizes, by
-place, over the kinds that take memory there. A labelling that keeps all rows is what a plan becomes,
-so that the least cost of labellings bounds the time of plans.
+place, over the kinds that take memory there. A labelling that keeps all rows is what a plan
+becomes, so that the least cost of labellings bounds the time of plans.
 """
 
 from __future__ import annotations

@@ -188,9 +188,7 @@ class KindedGraph:
         table = self._sharded.tables.get((j, i))
         return table if table is not None and any(c != 0 for row in table for c in row) else None
 
-    def _add_first_computations(
-        self, g: int, h: int, edges: Sequence[tuple[int, int]]
-    ) -> None:
+    def _add_first_computations(self, g: int, h: int, edges: Sequence[tuple[int, int]]) -> None:
         tables = [self._sharded.tables[edge] for edge in edges]
         total = tuple(
             tuple(

@@ -17,9 +17,9 @@ The rows of the model say which masks there are and which go together:
 ======================= ===================================================================
 
 A plan of the class gives whole :math:`s`, :math:`R` and :math:`S` that keep all rows, where what is
-both stored and computed again counts as *again*. So it is a labelling whose cost is at most the time
-of the plan, and bounds on the least cost of labellings hold for all plans in the order of the graph.
-Slots are left out: the bound holds for all such plans, staged or not.
+both stored and computed again counts as *again*. So it is a labelling whose cost is at most the
+time of the plan, and bounds on the least cost of labellings hold for all plans in the order of the
+graph. Slots are left out: the bound holds for all such plans, staged or not.
 
 Size: for `w` windows an operator has at most :math:`3^w` masks, 8 for two.
 """
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 from jettison.formulations.remat_graph.windows.built import latest_computations
 from jettison.formulations.remat_graph.windows.needed_sets import (
@@ -144,7 +144,7 @@ def _masks(sharded: ShardedGraph, cuts: tuple[int, ...]) -> tuple[tuple[Mask, ..
                 for mask in product(*of_window)
                 if all(
                     later != STORED or before != NEITHER or i > cuts[w]
-                    for w, (before, later) in enumerate(zip(mask, mask[1:], strict=False))
+                    for w, (before, later) in enumerate(pairwise(mask))
                 )
                 and all(
                     _provides(

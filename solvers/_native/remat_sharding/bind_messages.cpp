@@ -238,7 +238,8 @@ void bind_sharding_messages(nb::module_& m) {
              nb::arg("classes").noconvert(), nb::arg("times").noconvert(),
              nb::arg("ok").noconvert(), nb::arg("table").noconvert(), nb::arg("first_passes"),
              nb::arg("patience"), nb::arg("shrink"),
-             nb::arg("step_after_removals"), nb::arg("least_step"), nb::arg("aim"), nb::arg("sweeps"))
+             nb::arg("step_after_removals"), nb::arg("least_step"), nb::arg("aim"),
+             nb::arg("sweeps"))
         .def("ascend", &ascend, nb::arg("upper") = nb::none(), nb::arg("passes") = 100,
              nb::arg("time_limit_s") = nb::none())
         .def("propagate", &MessageBound::propagate)

@@ -108,8 +108,9 @@ double LabellingDescent::cost_of_group(const std::vector<std::int32_t>& group,
         for (const std::int32_t e : graph_.nodes[i].earlier) {
             const MessageEdge& edge = graph_.edges[e];
             if (group_of_[edge.earlier().node] != group_of_[i]) continue;
-            const double cost = pair_cost(edge, costs_[e], edge.source.slot[state_[edge.source.node]],
-                                          edge.reader.slot[state_[edge.reader.node]]);
+            const double cost =
+                pair_cost(edge, costs_[e], edge.source.slot[state_[edge.source.node]],
+                          edge.reader.slot[state_[edge.reader.node]]);
             sum -= cost < Infinite<double>::value ? cost : penalty;
         }
     }

@@ -1,10 +1,10 @@
 """Cuts of the exact search chosen by what they prove: messages on one cut after the other.
 
-Which stages the model looks at matters more than how well it is solved. So the dearest stages of the
-strategies that a model without cuts chooses are tried one by one, each with a few passes of messages
-(`messages.state_bound`); beside the best one the stages are tried at which its labelling exceeds the
-memory most, as long as that raises the bound. The last graph gets all passes. All bounds are in exact
-integers and hold for plans in the order of the graph.
+Which stages the model looks at matters more than how well it is solved. So the dearest stages of
+the strategies that a model without cuts chooses are tried one by one, each with a few passes of
+messages (`messages.state_bound`); beside the best one the stages are tried at which its labelling
+exceeds the memory most, as long as that raises the bound. The last graph gets all passes. All
+bounds are in exact integers and hold for plans in the order of the graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
-from jettison.solvers.remat_sharding.messages.state_bound import Labelling, MessageParams, StateBound
+from jettison.solvers.remat_sharding.messages.state_bound import (
+    Labelling,
+    MessageParams,
+    StateBound,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,9 +153,7 @@ class MessageCuts:
     def _offer(self, states: WindowedStates, labelling: Labelling) -> None:
         known_ns = self.known_ns()
         if labelling.excess_bytes == 0 and (known_ns is None or labelling.cost_ns < known_ns):
-            self.offer(
-                states.strategies(labelling.places), states.computations(labelling.kinds)
-            )
+            self.offer(states.strategies(labelling.places), states.computations(labelling.kinds))
 
     def _tell(self, bound: StateBound) -> None:
         known_ns = self.known_ns()

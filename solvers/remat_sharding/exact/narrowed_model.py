@@ -1,7 +1,7 @@
 """Windowed sharding models without the columns of states that messages have removed.
 
-A removed state is in no plan that is at least as fast as the best one, and that one is still a point:
-the model's bound holds for faster plans, and with the best one for all.
+A removed state is in no plan that is at least as fast as the best one, and that one is still a
+point: the model's bound holds for faster plans, and with the best one for all.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@ r"""Rounds of models with cuts and slots for the exact search over strategies an
 
 The models are those of `formulations.remat_sharding.windows`. The search
 
-0. if the choice of strategies is a large problem, runs the baselines and passes messages over states
-   (`message_cuts`), which give a bound, the first cuts, and columns that no model needs;
+0. if the choice of strategies is a large problem, runs the baselines and passes messages over
+   states (`message_cuts`), which give a bound, the first cuts, and columns that no model needs;
 1. solves the choice of strategies alone, with the memory that each operator needs, and where its
    plan does not fit, runs the baselines (`baselines_first`), anneals from the strategies of least
    size if none of them has a plan, and finds the best plan of KIWI's reduced problem
@@ -69,9 +69,7 @@ from jettison.solvers.remat_sharding.least_memory import strategies_of_least_siz
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardedParams(
-    MessageCutParams, PlanAnnealingParams, RowParams, ShareParams, ReducedParams
-):
+class ShardedParams(MessageCutParams, PlanAnnealingParams, RowParams, ShareParams, ReducedParams):
     """Parameters of the exact search over strategies and recomputation.
 
     Attributes
@@ -238,7 +236,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             self._params.price,
             lambda: self.annealing.time_ns,
             prove,
-            lambda strategies, computations: self.annealing.take(strategies, computations),
+            self.annealing.take,
         )
         self._messages = search.run()
         if self._messages is not None:

@@ -2,8 +2,9 @@
 
 Source: KIWI, Section 3.2, in the compact form (`formulations.remat_sharding.kiwi.compact`). First
 comes the fastest sharding without a limit, which bounds every schedule; where it fits, it is the
-answer. Otherwise the model is solved, a large one after messages (`reduced_rounds`); its bound holds for plans of the reduced problem only. Where
-no plan fits, the time that is left goes into the least memory in which one does.
+answer. Otherwise the model is solved, a large one after messages (`reduced_rounds`); its bound
+holds for plans of the reduced problem only. Where no plan fits, the time that is left goes into the
+least memory in which one does.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Rounds of KIWI's reduced problem: messages first, then HiGHS on the states that they leave.
 
-A large model takes HiGHS minutes: most of its columns are pairs of strategies, and most of those are
-in no good plan. Messages over the graph of states (`formulations.remat_sharding.messages.reduced`)
-bound the problem in about a second, in exact integers; what they choose node by node are plans; and
-states that no plan has which is at least as fast as the best one are columns that HiGHS need not
-look at. Its bound then holds for plans at least as fast, and so, with the best one, for all.
+A large model takes HiGHS minutes: most of its columns are pairs of strategies, and most of those
+are in no good plan. Messages over the graph of states
+(`formulations.remat_sharding.messages.reduced`) bound the problem in about a second, in exact
+integers; what they choose node by node are plans; and states that no plan has which is at least as
+fast as the best one are columns that HiGHS need not look at. Its bound then holds for plans at
+least as fast, and so, with the best one, for all.
 """
 
 from __future__ import annotations
@@ -48,9 +49,7 @@ class ReducedSearch(KiwiSearch[ArrayModel]):
 
     params: ReducedParams = REDUCED
 
-    def rounds(
-        self, problem: RematSharding, options: SolveOptions, clock: Clock
-    ) -> ReducedRounds:
+    def rounds(self, problem: RematSharding, options: SolveOptions, clock: Clock) -> ReducedRounds:
         """Return the rounds of a run."""
         return ReducedRounds(self, problem, options, clock)
 
@@ -110,7 +109,7 @@ class ReducedRounds(KiwiRounds[ArrayModel]):
         return known_ns is None or time_ns < known_ns
 
     def _prove(self, bound: StateBound) -> int:
-        """Prove a bound; keep plans that are as fast as the best one, which is a point for HiGHS."""
+        """Prove a bound; states of plans as fast as the best one stay, so that it is a point."""
         known_ns = self.incumbent.time_ns
         removed = bound.prove(None if known_ns is None else known_ns + 1)
         proved_ns = bound.bound_ns if known_ns is None else min(bound.bound_ns, known_ns)

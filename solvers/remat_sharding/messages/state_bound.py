@@ -1,10 +1,10 @@
 r"""Bounds from messages over a graph of states, with multipliers of its memory rows.
 
-With multipliers :math:`\lambda \ge 0` the least of :math:`\text{cost} + \lambda (\text{memory} - B)`
-over all labellings bounds the cost of those that keep the rows. Sequential tree-reweighted messages
-bound that minimum in turn, and their minima are its slope in :math:`\lambda`. What is proved is
-computed in integers from rounded multipliers and messages, of which any are valid. States that no
-labelling cheaper than a known one has are removed, in integers too, which raises the bound.
+With multipliers :math:`\lambda \ge 0` the least of :math:`\text{cost} + \lambda (\text{memory} -
+B)` over all labellings bounds the cost of those that keep the rows. Sequential tree-reweighted
+messages bound that minimum in turn, and their minima are its slope in :math:`\lambda`. What is
+proved is computed in integers from rounded multipliers and messages, of which any are valid. States
+that no labelling cheaper than a known one has are removed, in integers too, which raises the bound.
 
 Source: TRW-S, Kolmogorov, PAMI 2006; Polyak's steps. The kernel has the argument why the pass back
 is a bound.
