@@ -247,6 +247,9 @@ void bind_sharding_messages(nb::module_& m) {
         .def("round", [](MessageBound& bound, double factor) {
             return to_found(bound.round(factor));
         }, nb::arg("factor") = 1.0)
+        .def("round_at_best", [](MessageBound& bound, double factor) {
+            return to_found(bound.round_at_best(factor));
+        }, nb::arg("factor") = 1.0)
         .def("judge", &judge, nb::arg("place").noconvert(), nb::arg("kind").noconvert())
         .def("states", &states_left)
         .def("multipliers", &MessageBound::multipliers)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "remat_sharding/labelling_descent.hpp"
@@ -307,10 +308,26 @@ double MessageBound::dearest_byte_price() const {
     return dearest;
 }
 
-Labelling MessageBound::round(double factor) {
+Labelling MessageBound::round_at_best(double factor) {
+    // The ascent goes on from where it is.
+    const auto messages = passes_.messages;
+    const std::vector<double> now = now_;
+    const std::vector<double> direction = direction_;
     if (!best_forward_.empty()) restore();
-    std::vector<double> prices = best_;
-    for (double& price : prices) price *= factor;
+    Labelling labelling = round(factor);
+    passes_.messages = messages;
+    now_ = now;
+    direction_ = direction;
+    passes_.set_prices(now_);
+    return labelling;
+}
+
+Labelling MessageBound::round(double factor) {
+    // Rows without a price would take what dearer ones give up.
+    std::vector<double> prices = now_;
+    const double total = std::accumulate(prices.begin(), prices.end(), 0.0);
+    const double of_all = total / std::max<double>(1.0, static_cast<double>(prices.size()));
+    for (double& price : prices) price = factor * price + (factor - 1.0) * of_all;
     passes_.set_prices(prices);
     std::vector<std::int32_t> chosen(graph_.nodes.size(), -1);
     std::vector<double> sum;

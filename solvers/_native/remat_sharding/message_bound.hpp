@@ -76,6 +76,8 @@ public:
 
     // The labelling node by node in order, with the multipliers times `factor`, after local search.
     Labelling round(double factor);
+    // The same from the best multipliers and their messages.
+    Labelling round_at_best(double factor);
 
     // The cost of a labelling, and by how much it exceeds rows; cost -1 if it is forbidden.
     Labelling judged(std::vector<std::int32_t> place, std::vector<std::int32_t> kind) const;

@@ -147,7 +147,7 @@ class MessageCuts:
                 self._offer(best.states, labelling)
             is_better = self.known_ns() != known_ns
             idle = 0 if removed or is_better or bound.bound_ns > before else idle + 1
-            if idle == 2 or bound.is_empty:
+            if idle == self.params.idle_rounds or bound.is_empty:
                 return
 
     def _offer(self, states: WindowedStates, labelling: Labelling) -> None:

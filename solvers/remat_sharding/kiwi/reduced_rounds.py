@@ -95,7 +95,7 @@ class ReducedRounds(KiwiRounds[ArrayModel]):
                     self.incumbent.offer(states.plan(labelling.places, labelling.kinds))
             removed = self._prove(bound)
             idle = 0 if removed or known != (bound.bound_ns, self.incumbent.time_ns) else idle + 1
-            is_stuck = idle == 2 and self.incumbent.schedule is not None
+            is_stuck = idle == self._params.idle_rounds and self.incumbent.schedule is not None
             if is_stuck or self.incumbent.is_settled or not self.clock.left_s:
                 break
         self._states, self._bound = states, bound

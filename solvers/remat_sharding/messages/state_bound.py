@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from jettison.formulations.remat_sharding.messages.arrays import StateGraph
 from jettison.solvers import _kernels
@@ -40,9 +41,9 @@ class MessageParams(Params):
     aim
         Where no plan is known, the share above the best value that steps aim at.
     passes
-        Passes between two proofs.
-    message_rounds
-        Proofs, at most.
+        Passes between two proofs, after each of which labellings are looked at.
+    message_rounds, idle_rounds
+        Proofs, at most, and those without any gain after which there is no other.
     sweeps
         Sweeps of local search from each labelling, at most.
     """
@@ -53,15 +54,16 @@ class MessageParams(Params):
     step_after_removals: float = 0.3
     least_step: float = 0.01
     aim: float = 0.05
-    passes: int = 400
-    message_rounds: int = 20
+    passes: int = 150
+    message_rounds: int = 40
+    idle_rounds: int = 6
     sweeps: int = 10
 
 
 MESSAGES = MessageParams()
 
 # Multipliers a little too large leave labellings that keep all rows.
-_FACTORS = (1.0, 1.02, 1.1, 1.3, 2.0, 4.0, 16.0)
+_FACTORS = (1.0, 1.02, 1.1, 1.3, 2.0, 4.0, 16.0, 64.0)
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,11 @@ class StateBound:
 
     def labellings(self) -> Iterator[Labelling]:
         """Yield labellings, chosen node by node after the messages, whether they keep the rows."""
-        for factor in () if self.is_empty else _FACTORS:
-            places, kinds, cost_ns, excess_bytes = self._kernel.round(factor)
+        if self.is_empty:
+            return
+        here = (self._kernel.round(factor) for factor in _FACTORS[:3])
+        at_best = (self._kernel.round_at_best(factor) for factor in _FACTORS)
+        for places, kinds, cost_ns, excess_bytes in chain(at_best, here):
             if places:
                 yield Labelling(tuple(places), tuple(kinds), cost_ns, excess_bytes)
 
