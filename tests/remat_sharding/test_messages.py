@@ -14,7 +14,8 @@ from jettison import RematSharding, ScheduleClass
 from jettison.formulations.remat_sharding.messages.arrays import StateGraph
 from jettison.formulations.remat_sharding.messages.reduced import reduced_states
 from jettison.formulations.remat_sharding.messages.windows import windowed_states
-from jettison.remat_sharding import ShardedSchedule
+from jettison.remat_sharding import Role, ShardedSchedule
+from jettison.schedules.remat_sharding.elementwise_recomputation import recomputing
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
@@ -23,6 +24,10 @@ from jettison.solvers.remat_sharding.exact.search import SHARDED
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
 from jettison.solvers.remat_sharding.kiwi.reduced_rounds import REDUCED
 from jettison.solvers.remat_sharding.messages.state_bound import MESSAGES, StateBound
+from jettison.solvers.remat_sharding.strategies_of_computations import (
+    FIXED,
+    strategies_of_computations,
+)
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan
 from tests.remat_sharding.samples import any_order, training_steps
 
@@ -218,3 +223,30 @@ def test_arrays_that_do_not_fit_together_are_refused(name: str, value: np.ndarra
     assert _kernels.MessageBound(**arrays, **rules).num_states() == 2
     with pytest.raises(ValueError, match=r"\w"):
         _kernels.MessageBound(**{**arrays, name: value}, **rules)
+
+
+def test_strategies_of_computations_are_as_fast_after_messages() -> None:
+    found = 0
+    for problem in training_steps(90, 40):
+        forward = [
+            i
+            for i, operator in enumerate(problem.instance.operators)
+            if operator.role is Role.FORWARD
+        ]
+        for computations in (
+            range(len(problem.instance)),
+            recomputing(problem.instance, frozenset(forward)),
+        ):
+            options = SolveOptions(gap=0.0)
+            with_messages = replace(FIXED, columns_for_messages=1, passes=40)
+            one, other = (
+                strategies_of_computations(problem, computations, options, NO_LIMIT, params).plan
+                for params in (FIXED, with_messages)
+            )
+            assert (one is None) == (other is None)
+            if one is not None and other is not None:
+                times = [plan.replay(problem.instance).time_ns for plan in (one, other)]
+                assert times[0] == times[1]
+                assert other.replay(problem.instance, problem.memory_bytes).valid
+                found += 1
+    assert found > 20

@@ -57,7 +57,7 @@ class KindedGraph:
     sharded
         The instance.
     kinds
-        The kinds of each operator; one with a single kind is not computed again.
+        The kinds of each operator.
     allows
         Given an input, a kind of it, its reader, and recomputations of that one, whether they go
         together.
@@ -139,9 +139,17 @@ class KindedGraph:
             if None in costs or again is None:
                 every += [FORBIDDEN] * len(kinds)
             else:
-                once = sum(cost or 0 for cost in costs)
+                once = sum(
+                    (cost or 0) * (1 + self._repeated(p))
+                    for p, cost in zip(group, costs, strict=True)
+                )
                 every += [once + again * len(times) for times in kinds.again]
         return self.graph.add_node(len(places), len(kinds), every)
+
+    def _repeated(self, i: int) -> int:
+        """Return how often an operator with one kind is computed again."""
+        again = self._kinds[i].again
+        return len(again[0]) if len(again) == 1 else 0
 
     def _cost(self, i: int, k: int) -> int | None:
         """Return the time of a computation, with resharding inside its group; None if forbidden."""
