@@ -20,7 +20,7 @@ from jettison.solvers.remat_sharding.kiwi.by_scip import (
 from jettison.solvers.remat_sharding.kiwi.elementwise import ELEMENTWISE, solve_kiwi_elementwise
 from jettison.solvers.remat_sharding.kiwi.full import FULL, solve_kiwi_full
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
-from jettison.solvers.remat_sharding.kiwi.search import KIWI
+from jettison.solvers.remat_sharding.kiwi.reduced_rounds import REDUCED
 from jettison.solvers.remat_sharding.strategies_of_computations import FIXED
 
 _BASELINES = ("alpa", "alpa-checkpoint-dots", "alpa-selective", "alpa-recompute-all")
@@ -39,7 +39,7 @@ METHODS: tuple[Method[RematSharding], ...] = (
         Promise.EXACT_REDUCED,
         "KIWI, Section 3.2; compact linearisation",
         "the best plan under KIWI's three simplifications; hundreds of operators",
-        solve=Tuned(solve_kiwi_reduced, KIWI),
+        solve=Tuned(solve_kiwi_reduced, REDUCED),
         baselines=_BASELINES,
     ),
     Method(

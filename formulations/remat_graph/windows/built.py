@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,33 +53,11 @@ class WindowedModel:
         values
             Value of each column.
         """
-        count = len(self.graph)
-        again: list[list[int]] = [[] for _ in range(count + 1)]
-        for start, end, columns in zip(self.cuts, self._ends, self.recomputed, strict=True):
-            stage_of: dict[int, int] = {}
-            # Nothing is computed between an operator without a value and its results.
-            in_a_run = end < count and self.graph.comes_in_a_run(end)
-            last_stage = self.graph.operators[end] if in_a_run else end
-            for node in sorted(columns, reverse=True):
-                if values[columns[node]] < 0.5:
-                    continue
-                stages = [
-                    user if user > start else stage_of[user]
-                    for user in self.graph.users[node]
-                    if user in stage_of or start < user <= end
-                ]
-                stage_of[node] = min(stages, default=last_stage)
-                for result in self.graph.results_after.get(node, ()):
-                    if result in stage_of:
-                        stage_of[result] = stage_of[node]
-            for node, stage in stage_of.items():
-                again[stage].append(node)
-        sequence: list[int] = []
-        for stage, nodes in enumerate(again):
-            sequence.extend(sorted(nodes))
-            if stage < count:
-                sequence.append(stage)
-        return tuple(sequence)
+        again = [
+            {node for node, column in columns.items() if values[column] >= 0.5}
+            for columns in self.recomputed
+        ]
+        return latest_computations(self.graph, self.cuts, self._ends, again)
 
     def point(self, computations: Sequence[int]) -> Floats:
         """Return the point of a schedule: columns R and S; NaN for columns that follow from them.
@@ -116,3 +94,44 @@ class WindowedModel:
     @property
     def _ends(self) -> tuple[int, ...]:
         return (*self.cuts[1:], len(self.graph))
+
+
+def latest_computations(
+    graph: Graph, cuts: Sequence[int], ends: Sequence[int], again: Sequence[Collection[int]]
+) -> tuple[int, ...]:
+    """Return computations in which each window computes again what is asked, as late as it can.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    cuts, ends
+        Where windows begin and end.
+    again
+        For each window the nodes.
+    """
+    count = len(graph)
+    at_stage: list[list[int]] = [[] for _ in range(count + 1)]
+    for start, end, of_window in zip(cuts, ends, again, strict=True):
+        stage_of: dict[int, int] = {}
+        # Nothing is computed between an operator without a value and its results.
+        in_a_run = end < count and graph.comes_in_a_run(end)
+        last_stage = graph.operators[end] if in_a_run else end
+        for node in sorted(of_window, reverse=True):
+            stages = [
+                user if user > start else stage_of[user]
+                for user in graph.users[node]
+                if user in stage_of or start < user <= end
+            ]
+            stage_of[node] = min(stages, default=last_stage)
+            for result in graph.results_after.get(node, ()):
+                if result in stage_of:
+                    stage_of[result] = stage_of[node]
+        for node, stage in stage_of.items():
+            at_stage[stage].append(node)
+    sequence: list[int] = []
+    for stage, nodes in enumerate(at_stage):
+        sequence.extend(sorted(nodes))
+        if stage < count:
+            sequence.append(stage)
+    return tuple(sequence)

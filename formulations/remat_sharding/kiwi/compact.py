@@ -68,7 +68,7 @@ Size: :math:`O(n k + |E| k^2)` columns; the rows (memory) have :math:`O(n^2 k)` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -78,6 +78,13 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.remat_graph.checkmate import Peak, Time
+from jettison.formulations.remat_sharding.kiwi.lifetimes import (
+    ALWAYS,
+    STORED,
+    lifetimes,
+    moments_that_count,
+    waits_of,
+)
 from jettison.formulations.remat_sharding.kiwi.recomputation_columns import RecomputationColumns
 from jettison.formulations.remat_sharding.kiwi.reduced_points import (
     point_of_reduced,
@@ -158,18 +165,15 @@ class _Writer:
         self.again.forbid_both((j, i) for i in self.Z for j in sharded.inputs[i] if j in self.Z)
         self.rows, self.m, self.w = self.again.rows, self.again.m, self.again.w
         self.g: dict[tuple[int, int, int], int] = {}
-        self.waits: dict[int, list[int]] = {}
+        self.waits = waits_of(sharded, self.moments)
 
     def add_waiting(self) -> None:
-        for i, users in enumerate(self.sharded.users):
-            live = self.moments.last_use[i]
-            late = [j for j in users if j in self.Z and self.Z[j] > live]
-            self.waits[i] = sorted({self.Z[j] for j in late})
-            for q in self.waits[i]:
+        for i, waits in self.waits.items():
+            for q, users in waits.items():
                 for k in self.again.places(i):
                     self.g[i, q, k] = self.builder.add_column(f"g_{i}_{q}_{k}", upper=1)
                 columns = [self.g[i, q, k] for k in self.again.places(i)]
-                for j in (j for j in late if self.Z[j] >= q):
+                for j in users:
                     ones = [1.0] * (len(columns) + 1)
                     self.builder.add_row(f"waits_{i}_{q}_{j}", [*columns, self.m[j]], ones, lower=1)
                 for k in self.again.places(i):
@@ -194,26 +198,24 @@ class _Writer:
                 assert_never(other)
 
     def _add_memory(self, limit: float, peak: int | None) -> None:
-        count = len(self.sharded)
+        parts = lifetimes(self.sharded, self.moments, self.waits)
         # For each moment the parts of lifetimes that are in memory, as (operator, kind).
-        present: list[set[tuple[int, int]]] = [set() for _ in range(count)]
-        for i in range(count):
-            for first, last, kind in self._parts(i):
-                for t in range(first, last + 1):
-                    present[t].add((i, kind))
-        for t in range(count):
-            if t + 1 < count and self._is_within(present[t], present[t + 1]):
-                continue
+        present: list[list[tuple[int, int]]] = [[] for _ in self.sharded.operators]
+        for i, of_operator in enumerate(parts):
+            for part in of_operator if any(self.rows.m[i]) else ():
+                for t in range(part.first, part.last + 1):
+                    present[t].append((i, part.kind))
+        for t in moments_that_count(parts, self.sharded):
             columns: list[int] = []
             coefficients: list[float] = []
             constant = 0.0
             for i, kind in sorted(present[t]):
                 sizes = dict(enumerate(self.rows.m[i]))
                 least = min(sizes.values())
-                if kind == _ALL:
+                if kind == ALWAYS:
                     constant += least
                     terms = {self.rows.of(i)[k]: size - least for k, size in sizes.items()}
-                elif kind == _STORED:
+                elif kind == STORED:
                     terms = {self.w[i, k]: size - least for k, size in sizes.items()}
                     terms[self.m[i]] = least
                 else:
@@ -224,27 +226,3 @@ class _Writer:
                 columns.append(peak)
                 coefficients.append(-1.0)
             self.builder.add_row(f"memory_{t}", columns, coefficients, upper=limit - constant)
-
-    def _parts(self, i: int) -> Iterator[tuple[int, int, int]]:
-        """Yield first and last moment of each part of a lifetime, and its kind."""
-        if not any(self.rows.m[i]):
-            return
-        end = min(self.moments.last_use[i], len(self.sharded) - 1)
-        if i in self.Z:
-            last_forward = self.moments.last_forward_use[i]
-            yield i, last_forward, _ALL
-            yield last_forward + 1, self.Z[i] - 1, _STORED
-            yield self.Z[i], end, _ALL
-        else:
-            yield i, end, _ALL
-        for q in self.waits[i]:
-            yield end + 1, q, q
-            end = q
-
-    def _is_within(self, now: set[tuple[int, int]], following: set[tuple[int, int]]) -> bool:
-        """Whether all that is in memory now is there at the next moment too, as much at least."""
-        return all(part in following or (part[0], _ALL) in following for part in now)
-
-
-# Kinds of parts of a lifetime besides the moment up to which a value waits.
-_ALL, _STORED = -1, -2

@@ -29,6 +29,7 @@ NB_MODULE(_kernels, m) {
     bind_pofo_program(m);
     bind_pofo_proof(m);
     bind_remat_anneal(m);
+    bind_sharding_messages(m);
     bind_weight_offload(m);
     bind_weight_sweep(m);
 }

@@ -49,6 +49,7 @@ def solve_sharded_exact(
     with Ending() as ending:
         rounds.improve_the_start()
         rounds.find_a_plan_of_a_large_problem()
+        rounds.bound_a_large_problem()
         ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
     outcome = rounds.outcome(ending.termination)
     if outcome.infeasibility is not None and clock.left_s:

@@ -91,7 +91,7 @@ class ShardedAnnealing:
         floor_ns
             Lower bound on the time.
         """
-        self._take(strategies, computations)
+        self.take(strategies, computations)
         if self.time_ns is not None and self.time_ns <= floor_ns:
             return
         key = tuple(strategies)
@@ -104,10 +104,10 @@ class ShardedAnnealing:
             known.find_first()
         known.improve_from(computations, floor_ns + priced.extra_ns)
         if known.schedule is not None:
-            self._take(strategies, known.schedule.computations)
+            self.take(strategies, known.schedule.computations)
 
-    def _take(self, strategies: Sequence[int], computations: Sequence[int]) -> None:
-        """Replay a plan, and keep it if it is valid and the fastest."""
+    def take(self, strategies: Sequence[int], computations: Sequence[int]) -> None:
+        """Replay a plan, and keep it if it fits and is the fastest."""
         sharded, memory_bytes = self._problem.instance, self._problem.memory_bytes
         plan = ShardedSchedule.from_computations(sharded, strategies, computations)
         replay = plan.replay(sharded, memory_bytes)

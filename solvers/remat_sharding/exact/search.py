@@ -2,6 +2,8 @@ r"""Rounds of models with cuts and slots for the exact search over strategies an
 
 The models are those of `formulations.remat_sharding.windows`. The search
 
+0. if the choice of strategies is a large problem, runs the baselines and passes messages over
+   states (`message_cuts`), which give a bound, the first cuts, and columns that no model needs;
 1. solves the choice of strategies alone, with the memory that each operator needs, and where its
    plan does not fit, runs the baselines (`baselines_first`), anneals from the strategies of least
    size if none of them has a plan, and finds the best plan of KIWI's reduced problem
@@ -49,6 +51,12 @@ from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
 from jettison.solvers.remat_graph.cuts.rows import CutRows, RowParams
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
+from jettison.solvers.remat_sharding.exact.message_cuts import (
+    MessageCutParams,
+    MessageCuts,
+    Tried,
+)
+from jettison.solvers.remat_sharding.exact.narrowed_model import narrowed
 from jettison.solvers.remat_sharding.exact.plan_annealing import (
     PlanAnnealingParams,
     ShardedAnnealing,
@@ -56,12 +64,12 @@ from jettison.solvers.remat_sharding.exact.plan_annealing import (
 from jettison.solvers.remat_sharding.exact.presolved import PresolvedSharding
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
 from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
-from jettison.solvers.remat_sharding.kiwi.search import KiwiParams
+from jettison.solvers.remat_sharding.kiwi.reduced_rounds import ReducedParams
 from jettison.solvers.remat_sharding.least_memory import strategies_of_least_size
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardedParams(PlanAnnealingParams, RowParams, ShareParams, KiwiParams):
+class ShardedParams(MessageCutParams, PlanAnnealingParams, RowParams, ShareParams, ReducedParams):
     """Parameters of the exact search over strategies and recomputation.
 
     Attributes
@@ -151,6 +159,8 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         share = WorkShare(params.least_moves, params.times_all)
         self._runs = GraphModelRuns(self.incumbent, self._bounds, options, clock, share)
         self._rows = CutRows(params=params)
+        self._method = method
+        self._messages: Tried | None = None
         self._row_duals: Floats | None = None
         self._is_early = True
         self._are_baselines_asked = False
@@ -209,6 +219,29 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             self._ask_the_baselines()
             self._improve_the_smallest()
 
+    def bound_a_large_problem(self) -> None:
+        """Pass messages over a large problem: a bound, plans, and the first cuts of the models."""
+        is_large = num_choice_columns(self.problem.instance) > self._params.many_columns
+        if not is_large or self.incumbent.is_settled or not self._clock.left_s:
+            return
+        method = self._method
+
+        def prove(time_ns: int) -> None:
+            self.incumbent.prove(exact_bound(time_ns, ScheduleClass.IN_ORDER, method))
+
+        search = MessageCuts(
+            self.problem,
+            self._params,
+            self._clock,
+            self._params.price,
+            lambda: self.annealing.time_ns,
+            prove,
+            self.annealing.take,
+        )
+        self._messages = search.run()
+        if self._messages is not None:
+            self._rows.cuts.update(self._messages.cuts)
+
     def _ask_the_baselines(self) -> None:
         """Anneal from the plans of the baselines, once."""
         if self._are_baselines_asked:
@@ -227,7 +260,8 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         if model.num_columns(self.problem.instance) > most:
             self._note = f"a model of more than {most:,} columns was not built"
             return None
-        return model.build(self.problem)
+        built = model.build(self.problem)
+        return built if self._messages is None else narrowed(built, self._messages)
 
     def relax(self, model: WindowedShardingModel) -> None:
         """Raise the bound by the relaxation's multipliers."""

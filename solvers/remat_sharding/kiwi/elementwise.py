@@ -155,7 +155,7 @@ class ElementwiseRounds(KiwiRounds[ArrayModel]):
 
     def build(self) -> BuiltKiwi[ArrayModel]:
         """Return the model with the rows that were asked for so far."""
-        self._clock.require_time()
+        self.clock.require_time()
         problem = with_sizes_that_matter(self.problem_with_margin)
         built = KiwiElementwise(self._looked_at).build(problem)
         return BuiltKiwi(built, built.model)
@@ -192,7 +192,7 @@ class ElementwiseRounds(KiwiRounds[ArrayModel]):
             return
         self._computed.add(computations)
         options = replace(self._options.quiet(), most_moves=self._params.least_moves)
-        found = strategies_of_computations(self._problem, computations, options, self._clock)
+        found = strategies_of_computations(self._problem, computations, options, self.clock)
         if found.plan is not None:
             self.incumbent.offer(found.plan)
 

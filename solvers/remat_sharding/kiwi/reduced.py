@@ -2,8 +2,9 @@
 
 Source: KIWI, Section 3.2, in the compact form (`formulations.remat_sharding.kiwi.compact`). First
 comes the fastest sharding without a limit, which bounds every schedule; where it fits, it is the
-answer. Otherwise the model is solved; its bound holds for plans of the reduced problem only. Where
-no plan fits, the time that is left goes into the least memory in which one does.
+answer. Otherwise the model is solved, a large one after messages (`reduced_rounds`); its bound
+holds for plans of the reduced problem only. Where no plan fits, the time that is left goes into the
+least memory in which one does.
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
 from jettison.solvers.remat_sharding.kiwi.engine import run_highs
-from jettison.solvers.remat_sharding.kiwi.search import KIWI, KiwiParams, KiwiSearch
+from jettison.solvers.remat_sharding.kiwi.reduced_rounds import (
+    REDUCED,
+    ReducedParams,
+    ReducedSearch,
+)
+from jettison.solvers.remat_sharding.kiwi.search import KiwiParams
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
 
 def solve_kiwi_reduced(
-    problem: RematSharding, options: SolveOptions, params: KiwiParams = KIWI
+    problem: RematSharding, options: SolveOptions, params: ReducedParams = REDUCED
 ) -> Outcome:
     """Find the fastest plan of KIWI's reduced problem, with a bound that holds for such plans.
 
@@ -47,7 +53,8 @@ def solve_kiwi_reduced(
         pairs leave no choice. A graph in which a forward operator comes after a backward one has no
         reduced problem; the note says so.
     """
-    run = partial(KIWI_REDUCED.run_after_baselines, params=params)
+    search = replace(KIWI_REDUCED, params=params)
+    run = partial(search.run_after_baselines, params=params)
     return find_by(problem, options, params, run)
 
 
@@ -104,7 +111,7 @@ def _build(problem: RematSharding, clock: Clock) -> tuple[KiwiReducedCompactMode
     return built, built.model
 
 
-KIWI_REDUCED = KiwiSearch("kiwi-reduced", ScheduleClass.KIWI_REDUCED, _build, run_highs)
+KIWI_REDUCED = ReducedSearch("kiwi-reduced", ScheduleClass.KIWI_REDUCED, _build, run_highs)
 
 
 def _with_least_memory(

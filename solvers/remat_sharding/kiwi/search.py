@@ -156,6 +156,8 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
     ----------
     incumbent
         The best plan, and the bound of the first model.
+    clock
+        As given.
     """
 
     tries_again = False
@@ -170,7 +172,7 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
         self._search = search
         self._problem = problem
         self._options = options
-        self._clock = clock
+        self.clock = clock
         self.incumbent = self._incumbent(options)
         self._budget: Budget | ShareOfABudget = Budget(options.most_moves)
         self._margin_bytes = 0
@@ -197,7 +199,12 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
     def build(self) -> BuiltKiwi[M]:
         """Return the model, for less memory by more than the excess of the last plan."""
         problem = with_sizes_that_matter(self.problem_with_margin)
-        return BuiltKiwi(*self._search.build(problem, self._clock))
+        return BuiltKiwi(*self._search.build(problem, self.clock))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the model is that of the whole memory, whose bound counts."""
+        return not self._margin_bytes
 
     @property
     def problem_with_margin(self) -> RematSharding:
@@ -210,7 +217,7 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
 
     def solve(self, model: BuiltKiwi[M]) -> ModelSolution:
         """Solve the model from the best plan; only the first model bounds the problem."""
-        is_first = not self._margin_bytes
+        is_first = self.is_first
         options = self._options if is_first else self._options.quiet()
         incumbent = self.incumbent if is_first else self._incumbent(options)
         bounds = ModelBounds(incumbent, 0, self._search.method, self._search.valid_for, proved_ns)
@@ -228,7 +235,7 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
                 incumbent,
                 bounds,
                 options,
-                self._clock,
+                self.clock,
                 self._budget,
                 start,
                 offer,
@@ -288,7 +295,7 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
             lambda plan: plan.replay(problem.instance, problem.memory_bytes),
             problem.instance.base_time_ns,
             options,
-            self._clock,
+            self.clock,
         )
 
 

@@ -1,0 +1,1 @@
+"""Graphs of states whose messages bound sharding with recomputation."""

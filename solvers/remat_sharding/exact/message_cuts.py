@@ -1,0 +1,173 @@
+"""Cuts of the exact search chosen by what they prove: messages on one cut after the other.
+
+Which stages the model looks at matters more than how well it is solved. So the dearest stages of
+the strategies that a model without cuts chooses are tried one by one, each with a few passes of
+messages (`messages.state_bound`); beside the best one the stages are tried at which its labelling
+exceeds the memory most, as long as that raises the bound. The last graph gets all passes. All
+bounds are in exact integers and hold for plans in the order of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jettison.formulations.remat_sharding.messages.windows import WindowedStates, windowed_states
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
+from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
+from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
+from jettison.solvers.remat_sharding.messages.state_bound import (
+    Labelling,
+    MessageParams,
+    StateBound,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageCutParams(MessageParams):
+    """Parameters of the choice of cuts by messages.
+
+    Attributes
+    ----------
+    first_cuts, next_cuts
+        Stages that are tried as the first cut, and as each further one.
+    most_message_cuts
+        Cuts, at most.
+    work_of_a_score
+        States times passes with which a cut is tried, but at least `least_passes` passes.
+    least_passes
+        See there.
+    least_gain
+        Gain of the bound for which a further cut is kept, as a share.
+    most_states
+        States of the largest graph that is built.
+    """
+
+    first_cuts: int = 8
+    next_cuts: int = 2
+    most_message_cuts: int = 2
+    work_of_a_score: int = 4_000_000
+    least_passes: int = 60
+    least_gain: float = 1e-4
+    most_states: int = 400_000
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Cuts that were tried, with their graph and its bound."""
+
+    states: WindowedStates
+    bound: StateBound
+    # The cheapest labelling, if there is any, and the strategies and computations of it.
+    labelling: Labelling | None
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """The cuts."""
+        return self.states.cuts
+
+
+@dataclass
+class MessageCuts:
+    """Search for the cuts with the largest bound.
+
+    Attributes
+    ----------
+    problem
+        The instance and its memory.
+    params
+        How many cuts are tried.
+    clock
+        The time limit.
+    price
+        Of what must not be computed again, as in `priced_graph`.
+    known_ns
+        Returns the time of the best plan, if there is one.
+    prove
+        Called with each time that is proved.
+    offer
+        Called with strategies and computations of plans, which may not fit.
+    """
+
+    problem: RematSharding
+    params: MessageCutParams
+    clock: Clock
+    price: int
+    known_ns: Callable[[], int | None]
+    prove: Callable[[int], None]
+    offer: Callable[[Sequence[int], Sequence[int]], None]
+
+    def run(self) -> Tried | None:
+        """Return the cuts with the largest bound, after all passes; None where none is possible."""
+        best = self._tried(())
+        if best is None:
+            return None
+        few = self.params.first_cuts
+        while len(best.cuts) < self.params.most_message_cuts and self.clock.left_s:
+            tried = [self._tried((*best.cuts, cut)) for cut in self._dearest(best, few)]
+            known = [one for one in tried if one is not None]
+            further = max(known, key=lambda one: one.bound.bound_ns, default=best)
+            if further.bound.bound_ns <= (1 + self.params.least_gain) * best.bound.bound_ns:
+                break
+            best = further
+            few = self.params.next_cuts
+        self._finish(best)
+        return best
+
+    def _tried(self, cuts: tuple[int, ...]) -> Tried | None:
+        if not self.clock.left_s:
+            return None
+        states = windowed_states(self.problem, tuple(sorted(cuts)))
+        size = sum(node.places * node.kinds for node in states.graph.nodes)
+        if size > self.params.most_states:
+            return None
+        bound = StateBound(states.graph, self.params)
+        if bound.is_empty:
+            return None
+        passes = max(self.params.least_passes, self.params.work_of_a_score // size)
+        bound.ascend(self.known_ns(), passes, self.clock)
+        bound.prove(None)
+        self._tell(bound)
+        return Tried(states, bound, next(bound.labellings(), None))
+
+    def _finish(self, best: Tried) -> None:
+        """Pass messages until nothing more is gained, and offer the plans of labellings."""
+        bound, idle = best.bound, 0
+        for _ in range(self.params.message_rounds):
+            if not self.clock.left_s:
+                return
+            known_ns = self.known_ns()
+            before = bound.bound_ns
+            bound.ascend(known_ns, self.params.passes, self.clock)
+            removed = bound.prove(None if known_ns is None else known_ns + 1)
+            self._tell(bound)
+            for labelling in bound.labellings():
+                self._offer(best.states, labelling)
+            is_better = self.known_ns() != known_ns
+            idle = 0 if removed or is_better or bound.bound_ns > before else idle + 1
+            if idle == self.params.idle_rounds or bound.is_empty:
+                return
+
+    def _offer(self, states: WindowedStates, labelling: Labelling) -> None:
+        known_ns = self.known_ns()
+        if labelling.excess_bytes == 0 and (known_ns is None or labelling.cost_ns < known_ns):
+            self.offer(states.strategies(labelling.places), states.computations(labelling.kinds))
+
+    def _tell(self, bound: StateBound) -> None:
+        known_ns = self.known_ns()
+        self.prove(bound.bound_ns if known_ns is None else min(bound.bound_ns, known_ns))
+
+    def _dearest(self, tried: Tried, count: int) -> list[int]:
+        """Return stages at which a labelling exceeds the memory, by what their bytes cost."""
+        if tried.labelling is None:
+            return []
+        strategies = tried.states.strategies(tried.labelling.places)
+        computations = tried.states.computations(tried.labelling.kinds)
+        memory_bytes = self.problem.memory_bytes
+        graph = priced_graph(self.problem.instance, strategies, self.price).graph
+        excess = StageExcess(graph, memory_bytes, computations)
+        costs = eviction_costs(graph, memory_bytes)
+        prices = {stage: cost.ns_per_byte for stage, cost in costs.items()}
+        return excess.new_cuts(tried.cuts, count, max(3, len(graph) // 60), prices)

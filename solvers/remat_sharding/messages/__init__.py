@@ -1,0 +1,1 @@
+"""Bounds and plans from messages over graphs of states."""
