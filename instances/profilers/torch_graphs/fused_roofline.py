@@ -1,4 +1,4 @@
-r"""Rooflines of the study of planners: attention counted on every device, pointwise work free or not.
+r"""Rooflines that count attention on every device, with pointwise work as it is or for nothing.
 
 PyTorch's flop counter does not know the attention kernels that a CPU runs; here they count as those
 of GPUs do. Where pointwise operators are fused into the products and reductions that they stand
@@ -68,7 +68,7 @@ _ATTENTION_FLOPS: Mapping[Any, Callable[[tuple[Any, ...]], int]] = MappingProxyT
 
 
 def is_pointwise(target: Any) -> bool:
-    """Tell whether a compiler fuses an operator into its neighbours: pointwise, a copy or a fill."""
+    """Tell whether a compiler fuses an operator: it is pointwise, a copy or a fill."""
     return torch.Tag.pointwise in getattr(target, "tags", ()) or target in _COPIES
 
 

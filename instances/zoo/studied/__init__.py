@@ -1,1 +1,1 @@
-"""Networks of the study of planners that the zoo itself does not have, and the list of its steps."""
+"""Networks of the study of planners that the zoo lacks, and the list of its steps."""

@@ -39,7 +39,7 @@ class ConvNextBlock(nn.Module):
 
 
 def convnext(*, depths: tuple[int, ...], width: int, classes: int = 1000) -> nn.Sequential:
-    """Return a ConvNeXt of groups of blocks, each half the side and twice the channels of the last."""
+    """Return a ConvNeXt of groups of blocks; each halves the side and doubles the channels."""
     layers: list[nn.Module] = [nn.Conv2d(3, width, 4, stride=4), ChannelNorm(width)]
     for group, depth in enumerate(depths):
         channels = width * 2**group

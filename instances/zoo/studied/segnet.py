@@ -5,6 +5,8 @@ Badrinarayanan, Kendall and Cipolla, 2017, arXiv:1511.00561.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -41,7 +43,7 @@ class SegNet(nn.Module):
 
 def _convolutions(widths: list[int]) -> nn.Sequential:
     layers: list[nn.Module] = []
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in pairwise(widths):
         layers += [
             nn.Conv2d(before, after, 3, padding=1, bias=False),
             nn.BatchNorm2d(after),

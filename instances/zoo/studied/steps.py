@@ -89,7 +89,7 @@ def _images(
 def _words(
     model: Callable[[], nn.Module], shape: tuple[int, ...], label_shape: tuple[int, ...] = ()
 ) -> Callable[[], tuple[nn.Module, Tensor]]:
-    """Return a step on token ids of a shape, with a label for each unless another shape is given."""
+    """Return a step on token ids of a shape, a label for each unless another shape is given."""
 
     def make() -> tuple[nn.Module, Tensor]:
         labels = torch.zeros(label_shape or shape, dtype=torch.long)
