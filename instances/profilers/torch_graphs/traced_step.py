@@ -96,6 +96,11 @@ class TracedOperation:
         """Whether it computes nothing, and only holds on to results of the operation it reads."""
         return self.target is operator.getitem
 
+    @property
+    def operator_name(self) -> str:
+        """The name of the operator; a selection has that of what takes one of several results."""
+        return operator_name(self.target)
+
 
 Source = tuple[fx.Node, int]
 
@@ -235,6 +240,17 @@ def is_view(node: fx.Node) -> bool:
 def is_random(node: fx.Node) -> bool:
     """Whether a node draws random numbers."""
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def operator_name(target: Any) -> str:
+    """Return the name of what a node of a trace calls: ``aten.mm.default``, ``operator.getitem``.
+
+    Functions that are no operators of PyTorch have their module and their name.
+    """
+    if isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        return str(target)
+    module = str(target.__module__).lstrip("_")
+    return f"{module}.{target.__name__}"
 
 
 def mask_place(target: Any, arguments: Sequence[Any]) -> int | None:
