@@ -1,0 +1,92 @@
+"""Plans of the planners people use, each as its user would get it, with its time and its peak.
+
+A user of torch's partitioner gives a budget between 0 and 1 and gets one plan, whatever peak that
+has; a rule such as checkpointing each block gives one plan and takes no budget at all. So a plan is
+asked for by its *setting*, and its peak is a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jettison.instances.remat_graph.graph import Graph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.remat_graph.planners.boundary_plan import PlanBoundary
+from jettison.solvers.remat_graph.planners.joint_program import program_of_graph
+from jettison.solvers.remat_graph.planners.knapsacks import (
+    DynamicKnapsack,
+    GreedyKnapsack,
+    IntegerKnapsack,
+    Knapsack,
+)
+from jettison.solvers.remat_graph.planners.saved_values import SavedValues
+from jettison.solvers.remat_graph.planners.torch_min_cut import graph_nodes
+
+KNAPSACKS: dict[str, Knapsack] = {
+    "torch-dp": DynamicKnapsack(),
+    "torch-greedy": GreedyKnapsack(1),
+    "torch-ilp": IntegerKnapsack(1),
+}
+"""The knapsacks by which torch's partitioner can fill its budget; dp is the default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """Plan of a planner, replayed.
+
+    Attributes
+    ----------
+    planner, setting
+        Name of the planner, and what it was asked for; empty where there is nothing to ask for.
+    time_ns, peak_bytes
+        Replayed time and peak.
+    """
+
+    planner: str
+    setting: str
+    time_ns: int
+    peak_bytes: int
+
+
+def planned(
+    graph: Graph, planner: str, setting: str, computations: Sequence[int]
+) -> PlannedStep:
+    """Replay the computations of a planner.
+
+    Raises
+    ------
+    AssertionError
+        If they are no schedule of the graph: a defect of the planner.
+    """
+    replay = GraphSchedule.from_computations(graph, computations).replay(graph)
+    assert replay.valid, replay.violations[0]
+    return PlannedStep(
+        planner=planner, setting=setting, time_ns=replay.time_ns, peak_bytes=replay.peak_bytes
+    )
+
+
+class TorchBudgets:
+    """Plans of torch's partitioner for one graph, at memory budgets from 0 to 1.
+
+    Parameters
+    ----------
+    graph
+        A traced step, whose nodes name their operators.
+    planner
+        One of `KNAPSACKS`.
+    """
+
+    def __init__(self, graph: Graph, planner: str) -> None:
+        self._graph = graph
+        self._planner = planner
+        self._program = program_of_graph(graph)
+        self._boundary = PlanBoundary(graph)
+        self._values = SavedValues(self._program, KNAPSACKS[planner])
+
+    def at(self, budget: float) -> PlannedStep:
+        """Return the plan at a budget."""
+        saved = graph_nodes(self._program, self._values.at(budget))
+        return planned(
+            self._graph, self._planner, f"{budget:g}", self._boundary.computations(saved)
+        )
