@@ -123,7 +123,9 @@ def program_of_joint(joint: Joint, cost: Callable[[fx.Node], float]) -> JointPro
                 inputs=tuple(sorted(place[source] for source in node.all_input_nodes)),
                 size_bytes=partitioners._size_of(node),
                 argument_bytes=sum(
-                    partitioners._size_of(given) for given in node.args if isinstance(given, fx.Node)
+                    partitioners._size_of(given)
+                    for given in node.args
+                    if isinstance(given, fx.Node)
                 )
                 if called
                 else 0,
@@ -132,7 +134,9 @@ def program_of_joint(joint: Joint, cost: Callable[[fx.Node], float]) -> JointPro
                 is_gradient_output=node in gradients and node not in behind,
                 is_tuple=isinstance(node.meta.get("val"), tuple | list),
                 views_input=called and _storage(node) in stored,
-                duration_ns=int(cost(node)) if called and node.target is not operator.getitem else 0,
+                duration_ns=int(cost(node))
+                if called and node.target is not operator.getitem
+                else 0,
             )
         )
     return JointProgram(tuple(values))
@@ -144,7 +148,7 @@ def _storage(node: fx.Node) -> int | None:
 
 
 def _estimator(cost: Callable[[fx.Node], float]) -> Any:
-    from torch._functorch.config import CustomRuntimeEstimator
+    from torch._inductor.custom_graph_pass import CustomRuntimeEstimator
 
     class Given(CustomRuntimeEstimator):
         def __call__(self, node: fx.Node) -> float:

@@ -21,7 +21,7 @@ class PlanBoundary:
     Parameters
     ----------
     graph
-        The instance; a backward node may come before a forward one.
+        The instance.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -80,7 +80,11 @@ class PlanBoundary:
         return sequence
 
     def _missing(self, node: int, present: bytearray) -> list[int]:
-        """Return what must be computed before a node, ascending."""
+        """Return what must be computed before a node, ascending.
+
+        With an operator that has no value of its own come all of its results that are missing, for
+        whoever reads them later; what nothing reads the schedule leaves out.
+        """
         found: set[int] = set()
         open_nodes = [node]
         while open_nodes:
@@ -88,6 +92,9 @@ class PlanBoundary:
                 if not present[source] and source not in found:
                     found.add(source)
                     open_nodes.append(source)
+        for operator in found & self._graph.results_after.keys():
+            results = self._graph.results_after[operator]
+            found.update(result for result in results if not present[result])
         return sorted(found)
 
     def _with_ancestors(self, nodes: Collection[int]) -> set[int]:

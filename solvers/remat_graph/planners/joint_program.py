@@ -147,7 +147,8 @@ def unnamed_nodes(graph: Graph) -> tuple[str, ...]:
 def program_of_graph(graph: Graph) -> JointProgram:
     """Return the program of a graph whose forward nodes have their `operator_name`.
 
-    A forward node that is kept is an output; where none is, those are that no forward node reads.
+    A forward node that is kept is an output; where none is, those of which no forward node reads a
+    result.
     Views, parameters and inputs are missing: what torch counts of them (`JointValue.size_bytes` of
     the arguments of a reduction, distances, places in the forward pass) is smaller here. Of an
     operator with a value of its own from which results are taken (`Node.result_of`), the value is
@@ -209,9 +210,12 @@ def _outputs(graph: Graph) -> frozenset[int]:
     kept = frozenset(position for position in forward if graph.nodes[position].keep)
     if kept:
         return kept
-    return frozenset(
-        position
+    read_by_others = {
+        graph.operators[source]
         for position in forward
-        if all(graph.nodes[user].backward for user in graph.users[position])
-        and graph.nodes[position].result_of is None
+        for source in graph.inputs[position]
+        if graph.operators[position] != graph.operators[source]
+    }
+    return frozenset(
+        position for position in forward if graph.operators[position] not in read_by_others
     )
