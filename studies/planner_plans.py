@@ -20,7 +20,13 @@ from jettison.solvers.remat_graph.planners.knapsacks import (
     IntegerKnapsack,
     Knapsack,
 )
+from jettison.solvers.remat_graph.planners.repeated_blocks import forward_blocks
 from jettison.solvers.remat_graph.planners.saved_values import SavedValues
+from jettison.solvers.remat_graph.planners.selective import (
+    attention_cores,
+    saved_outside,
+    saved_products,
+)
 from jettison.solvers.remat_graph.planners.torch_min_cut import graph_nodes
 
 KNAPSACKS: dict[str, Knapsack] = {
@@ -49,9 +55,7 @@ class PlannedStep:
     peak_bytes: int
 
 
-def planned(
-    graph: Graph, planner: str, setting: str, computations: Sequence[int]
-) -> PlannedStep:
+def planned(graph: Graph, planner: str, setting: str, computations: Sequence[int]) -> PlannedStep:
     """Replay the computations of a planner.
 
     Raises
@@ -90,3 +94,35 @@ class TorchBudgets:
         return planned(
             self._graph, self._planner, f"{budget:g}", self._boundary.computations(saved)
         )
+
+
+def plan_by_rule(graph: Graph, rule: str) -> PlannedStep | None:
+    """Return the plan of a rule that takes no budget, or None where it says nothing.
+
+    Parameters
+    ----------
+    graph
+        A traced step, whose nodes name their operators.
+    rule
+        ``blocks``: each of the blocks that repeat is checkpointed; ``second-product``: every second
+        product of matrices with parameters is computed again, with all that is neither a product
+        nor fused attention; ``attention``: what is between the products of each attention is
+        computed again.
+    """
+    forward = frozenset(place for place, node in enumerate(graph.nodes) if not node.backward)
+    regions: Sequence[frozenset[int]]
+    if rule == "second-product":
+        saved = saved_products(graph, 2)
+        if not saved:
+            return None
+    elif rule == "blocks":
+        regions = forward_blocks(graph)
+        if len(regions) < 2:
+            return None
+        saved = saved_outside(graph, regions)
+    else:
+        regions = attention_cores(graph)
+        if not regions:
+            return None
+        saved = forward.difference(*regions)
+    return planned(graph, rule, "", PlanBoundary(graph).computations(saved))

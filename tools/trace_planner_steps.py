@@ -10,6 +10,7 @@ read it needs no PyTorch (`studies.recorded_steps`).
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata
@@ -24,8 +25,8 @@ from jettison.instances.profilers.torch_graphs.fused_roofline import (
     FusedRoofline,
     UnfusedRoofline,
 )
-from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.profilers.torch_graphs.graph_assembly import traced_graph
+from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.zoo.studied.steps import STUDIED_STEPS, studied_step
 
@@ -59,7 +60,7 @@ def lines() -> Iterator[dict[str, object]]:
             "fused_durations_ns": [node.duration_ns for node in fused.nodes],
             "fused_note": fused.provenance.note,
         }
-        print(name, len(graph), flush=True)
+        sys.stdout.write(f"{name} {len(graph)}\n")
 
 
 def main() -> None:
