@@ -4,8 +4,10 @@ Twenty training steps (`zoo.studied.steps`) at two pricings: each operator alone
 operators for nothing, as where a compiler fuses them. Two tables are written:
 
 * ``planners_plans.csv``: the replayed time and peak of each planner's plan. torch's partitioner is
-  asked at memory budgets, with each of its three knapsacks; rules give one plan; XLA's pass and DTR
-  are asked in a memory, in percent of the peak of the step that saves everything.
+  asked at memory budgets, with each of its three knapsacks, which take floating-point operations
+  for time as they do by default; ``torch-dp-timed`` takes the times of the graph. Rules give one
+  plan; XLA's pass and DTR are asked in a memory, in percent of the peak of the step that saves
+  everything.
 * ``planners_optimum.csv``: what `exact` finds and proves in a memory, for all schedules in the
   order of the graph, and `saved-or-once` for what is saved or computed once again. Memories are the
   peaks of the plans, and more: for plans that are compared at equal time, the memory between the
@@ -29,7 +31,8 @@ import fcntl
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib import metadata
@@ -53,6 +56,7 @@ LOGS = ("resnet32", "unet")
 # The issue's own budgets, for its model; the others are asked at fewer.
 CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 BUDGETS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+TIMED = "torch-dp-timed"
 RULES = ("blocks", "second-product", "attention")
 IN_A_MEMORY = ("xla-greedy", "dtr")
 PERCENTS = (80, 60, 40)
@@ -143,8 +147,7 @@ class Table:
     def put(self, row: PlanRow | OptimumRow) -> dict[str, str]:
         """Add a row, or write it in the place of the one before; rows of other runs stay."""
         texts = {name: "" if value is None else str(value) for name, value in asdict(row).items()}
-        with self._path.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _alone(self._path.parent):
             self.rows = self._read() | {self._key(texts): texts}
             text = io.StringIO()
             writer = csv.DictWriter(text, self._names, lineterminator="\n")
@@ -153,6 +156,17 @@ class Table:
             with replacing(self._path) as stream:
                 stream.write(text.getvalue().encode())
         return texts
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder while the block runs."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _in_order(key: Key) -> tuple[tuple[float, str], ...]:
@@ -167,14 +181,22 @@ class Study:
 
     Parameters
     ----------
-    graph, pricing
-        The step.
+    graph, flops, pricing
+        The step, with the floating-point operations of its nodes, which logs do not have.
     plans, optimum
         The tables.
     """
 
-    def __init__(self, graph: Graph, pricing: str, plans: Table, optimum: Table) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        flops: Sequence[int],
+        pricing: str,
+        plans: Table,
+        optimum: Table,
+    ) -> None:
         self.graph = graph
+        self._flops = flops
         self.pricing = pricing
         self._plans = plans
         self._optimum = optimum
@@ -189,7 +211,7 @@ class Study:
     def record_plans(self) -> None:
         """Record what the planners do."""
         if self.pricing != "logged":
-            for planner in KNAPSACKS:
+            for planner in (*KNAPSACKS, TIMED):
                 for budget in CURVE if self.graph.name == "llama-32" else BUDGETS:
                     self._plan(planner, f"{budget:g}")
             for rule in RULES:
@@ -285,9 +307,10 @@ class Study:
 
     def _planned(self, planner: str, setting: str) -> tuple[PlannedStep | None, str | None]:
         """Return a plan, or a note on why there is none."""
-        if planner in KNAPSACKS:
+        if planner in KNAPSACKS or planner == TIMED:
             if planner not in self._torch:
-                self._torch[planner] = TorchBudgets(self.graph, planner)
+                knapsack, costs = (planner, self._flops) if planner != TIMED else ("torch-dp", None)
+                self._torch[planner] = TorchBudgets(self.graph, knapsack, costs)
             return self._torch[planner].at(float(setting)), None
         if planner in RULES:
             found = plan_by_rule(self.graph, planner)
@@ -346,7 +369,7 @@ def record(studies: list[Study]) -> None:
     studies = sorted(studies, key=lambda study: len(study.graph))
     for study in studies:
         study.record_plans()
-    for planner in ("torch-dp", "blocks", "torch-greedy", "torch-ilp"):
+    for planner in ("torch-dp", "blocks", "torch-greedy", "torch-ilp", TIMED):
         for study in studies:
             study.record_optimum_of(planner)
     for study in studies:
@@ -380,7 +403,7 @@ def main(chosen: list[str]) -> None:
     pricings = [name for name in (*Pricing, "logged") if name in chosen] or [*Pricing, "logged"]
     names = [name for name in (*steps.names, *LOGS) if name in chosen] or [*steps.names, *LOGS]
     graphs = [
-        (steps.graph(name, pricing), str(pricing))
+        (steps.graph(name, pricing), steps.flops(name), str(pricing))
         for pricing in pricings
         for name in names
         if pricing != "logged" and name in steps.names
@@ -388,9 +411,9 @@ def main(chosen: list[str]) -> None:
     logs = Path(os.environ.get("JETTISON_SHARED_DATA", ROOT.parent / "shared" / "data")) / "dtr"
     if "logged" in pricings and logs.is_dir():
         graphs += [
-            (import_dtr_log(logs / f"{name}.log"), "logged") for name in LOGS if name in names
+            (import_dtr_log(logs / f"{name}.log"), (), "logged") for name in LOGS if name in names
         ]
-    record([Study(graph, pricing, plans, optimum) for graph, pricing in graphs])
+    record([Study(*graph, plans, optimum) for graph in graphs])
 
 
 if __name__ == "__main__":

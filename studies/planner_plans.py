@@ -8,7 +8,7 @@ asked for by its *setting*, and its peak is a result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
@@ -79,12 +79,15 @@ class TorchBudgets:
         A traced step, whose nodes name their operators.
     planner
         One of `KNAPSACKS`.
+    costs
+        What the knapsack takes an operator of each node to cost; the durations if None. PyTorch
+        counts floating-point operations, at least one, unless it is told otherwise.
     """
 
-    def __init__(self, graph: Graph, planner: str) -> None:
+    def __init__(self, graph: Graph, planner: str, costs: Sequence[int] | None = None) -> None:
         self._graph = graph
         self._planner = planner
-        self._program = program_of_graph(graph)
+        self._program = program_of_graph(graph if costs is None else _priced(graph, costs))
         self._boundary = PlanBoundary(graph)
         self._values = SavedValues(self._program, KNAPSACKS[planner])
 
@@ -94,6 +97,15 @@ class TorchBudgets:
         return planned(
             self._graph, self._planner, f"{budget:g}", self._boundary.computations(saved)
         )
+
+
+def _priced(graph: Graph, costs: Sequence[int]) -> Graph:
+    """Return a graph with costs in place of durations; a result has none."""
+    nodes = (
+        node if node.result_of else replace(node, duration_ns=max(1, cost))
+        for node, cost in zip(graph.nodes, costs, strict=True)
+    )
+    return replace(graph, nodes=tuple(nodes))
 
 
 def plan_by_rule(graph: Graph, rule: str) -> PlannedStep | None:

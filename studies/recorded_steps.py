@@ -72,6 +72,16 @@ class RecordedSteps:
         """Names of the steps, in the order of the file."""
         return tuple(self.lines)
 
+    def flops(self, name: str) -> tuple[int, ...]:
+        """Return the floating-point operations of each node of a step.
+
+        Raises
+        ------
+        InputError
+            If there is no such step.
+        """
+        return tuple(self._line(name)["flops"])
+
     def graph(self, name: str, pricing: Pricing | str) -> Graph:
         """Return the graph of a step at a pricing.
 
@@ -80,14 +90,7 @@ class RecordedSteps:
         InputError
             If there is no such step.
         """
-        if name not in self.lines:
-            raise InputError(
-                f"{name!r} is not recorded",
-                source=self.source,
-                field="name",
-                expected=f"choose from {', '.join(self.lines)}",
-            )
-        line = self.lines[name]
+        line = self._line(name)
         graph = Graph.from_json(line["graph"])
         if Pricing(pricing) is Pricing.ALONE:
             return graph
@@ -97,3 +100,13 @@ class RecordedSteps:
             nodes=tuple(replace(node, duration_ns=duration) for node, duration in priced),
             provenance=replace(graph.provenance, note=line["fused_note"]),
         )
+
+    def _line(self, name: str) -> Mapping[str, Any]:
+        if name not in self.lines:
+            raise InputError(
+                f"{name!r} is not recorded",
+                source=self.source,
+                field="name",
+                expected=f"choose from {', '.join(self.lines)}",
+            )
+        return self.lines[name]

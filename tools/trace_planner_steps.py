@@ -3,8 +3,8 @@
 Run ``python -m tools.trace_planner_steps`` from a checkout with PyTorch; it takes two minutes. The
 steps are those of `zoo.studied.steps`, traced without computing anything; durations are those of a
 roofline (`fused_roofline`). The file has a line of JSON for each step: its graph, whose operators
-run one by one, and their durations where pointwise operators are fused. It is in no wheel, and to
-read it needs no PyTorch (`studies.recorded_steps`).
+run one by one, their durations where pointwise operators are fused, and their floating-point
+operations. It is in no wheel, and to read it needs no PyTorch (`studies.recorded_steps`).
 """
 
 from __future__ import annotations
@@ -24,43 +24,48 @@ from jettison.instances.core.provenance import Provenance
 from jettison.instances.profilers.torch_graphs.fused_roofline import (
     FusedRoofline,
     UnfusedRoofline,
+    operation_flops,
 )
 from jettison.instances.profilers.torch_graphs.graph_assembly import traced_graph
-from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
-from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.zoo.studied.steps import STUDIED_STEPS, studied_step
 
 RECORD = Path(__file__).parents[1] / "notebooks" / "_recorded" / "planners_graphs.jsonl.gz"
 
 
-def traced(name: str, cost: OperatorCost) -> Graph:
-    """Return the graph of a step of the study, with durations of a source."""
+def line_of(name: str) -> dict[str, object]:
+    """Return the line of a step."""
+    alone, fused = UnfusedRoofline(), FusedRoofline()
     provenance = Provenance(
-        source=cost.source,
-        device=cost.assumed_device,
+        source=alone.source,
+        device=alone.assumed_device,
         device_kind="cuda",
         date=datetime.now(UTC).date().isoformat(),
         exporter=f"jettison {metadata.version('jettison')}",
         libraries={"torch": metadata.version("torch")},
         model=name,
         dtype="float32",
-        note=f"{studied_step(name).words}; {cost.note}",
+        note=f"{studied_step(name).words}; {alone.note}",
     )
     with FakeTensorMode():
         step, batch = studied_step(name).make()
-        return traced_graph(step, (batch,), cost, name=name, provenance=provenance)[0]
+        graph, traced = traced_graph(step, (batch,), alone, name=name, provenance=provenance)
+        computing = [operation for operation in traced.operations if not operation.is_selection]
+        fused_ns = {operation.name: fused.spread_ns(operation)[1] for operation in computing}
+        flops = {operation.name: operation_flops(operation) for operation in computing}
+    return {
+        "graph": graph.to_json(),
+        "fused_durations_ns": [fused_ns.get(node.name, 0) for node in graph.nodes],
+        "fused_note": f"{studied_step(name).words}; {fused.note}",
+        "flops": [flops.get(node.name, 0) for node in graph.nodes],
+    }
 
 
 def lines() -> Iterator[dict[str, object]]:
     """Yield the line of each step."""
     for name in STUDIED_STEPS:
-        graph, fused = traced(name, UnfusedRoofline()), traced(name, FusedRoofline())
-        yield {
-            "graph": graph.to_json(),
-            "fused_durations_ns": [node.duration_ns for node in fused.nodes],
-            "fused_note": fused.provenance.note,
-        }
-        sys.stdout.write(f"{name} {len(graph)}\n")
+        yield line_of(name)
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
 
 
 def main() -> None:

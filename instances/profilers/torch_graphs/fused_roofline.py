@@ -16,10 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
-from torch.utils.flop_counter import sdpa_backward_flop_count, sdpa_flop_count
+from torch.utils.flop_counter import (
+    flop_registry,
+    sdpa_backward_flop_count,
+    sdpa_flop_count,
+)
 
 from jettison.instances.profilers.device.rates import DeviceRates
-from jettison.instances.profilers.torch_graphs.operator_cost import Roofline, Spread, roofline_ns
+from jettison.instances.profilers.torch_graphs.operator_cost import Roofline, Spread
 from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 
 # The tensor cores of an A100 reach 156 TFLOP/s on products of single precision (TF32) by its data
@@ -72,6 +76,22 @@ def is_pointwise(target: Any) -> bool:
     return torch.Tag.pointwise in getattr(target, "tags", ()) or target in _COPIES
 
 
+def operation_flops(operation: TracedOperation) -> int:
+    """Return the floating-point operations of an operation, as PyTorch's flop counter has them.
+
+    Those of attention on a CPU are counted as on a GPU; what the counter does not know has none.
+    """
+    count = _ATTENTION_FLOPS.get(operation.target)
+    if count is not None:
+        return count(operation.arguments)
+    known = flop_registry.get(getattr(operation.target, "overloadpacket", None))
+    if known is None:
+        return 0
+    results = operation.results
+    made = results[0] if len(results) == 1 else results
+    return int(known(*operation.arguments, **operation.options, out_val=made))
+
+
 @dataclass(frozen=True, slots=True)
 class UnfusedRoofline(Roofline):
     """Durations of operators that run one by one, at the rates of a device."""
@@ -80,13 +100,12 @@ class UnfusedRoofline(Roofline):
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
         """Return the roofline as minimum, median and maximum."""
-        count = _ATTENTION_FLOPS.get(operation.target)
-        if count is None:
-            given = (operation.arguments, operation.options, operation.results)
-            return (roofline_ns(self.rates, operation.target, *given),) * 3
-        leaves = pytree.tree_leaves((operation.arguments, operation.results))
+        leaves = pytree.tree_leaves(
+            (operation.arguments, dict(operation.options), operation.results)
+        )
         moved = (leaf.numel() * leaf.element_size() for leaf in leaves if isinstance(leaf, Tensor))
-        return (self.rates.duration_ns(count(operation.arguments), sum(map(int, moved))),) * 3
+        duration_ns = self.rates.duration_ns(operation_flops(operation), sum(map(int, moved)))
+        return (duration_ns,) * 3
 
 
 @dataclass(frozen=True, slots=True)
