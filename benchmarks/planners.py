@@ -33,7 +33,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -48,6 +48,7 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
 from jettison.studies.planner_plans import KNAPSACKS, PlannedStep, TorchBudgets, plan_by_rule
+from jettison.studies.recorded_planners import OptimumRow, PlanRow
 from jettison.studies.recorded_steps import Pricing, RecordedSteps
 
 ROOT = Path(__file__).parents[1]
@@ -70,47 +71,6 @@ PART_OF_PEAK = 64
 LIMIT_S = 60.0
 LONGEST_LIMIT_S = 300.0
 MOST_NODES = 1500
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanRow:
-    """Plan of a planner; where it has none there is no time, and a note says why."""
-
-    model: str
-    pricing: str
-    planner: str
-    setting: str
-    time_ns: int | None
-    peak_bytes: int | None
-    base_time_ns: int
-    store_all_peak_bytes: int
-    nodes: int
-    note: str | None
-    cpu_s: float
-    graph_sha256: str
-    versions: str
-    recorded: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptimumRow:
-    """What a method proves and finds in a memory."""
-
-    model: str
-    pricing: str
-    method: str
-    memory_bytes: int
-    time_ns: int | None
-    peak_bytes: int | None
-    lower_bound_ns: int | None
-    valid_for: str | None
-    status: str
-    termination: str
-    cpu_s: float
-    time_limit_s: float
-    graph_sha256: str
-    versions: str
-    recorded: str
 
 
 Key = tuple[str, ...]
