@@ -23,26 +23,17 @@
 
 # %%
 # %matplotlib inline
-from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-import jettison as jt
 from jettison.schedules.core.picture_style import (
-    BLACK,
     BLUE,
-    GREEN,
-    GREY,
     LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
     VERMILION,
 )
 from jettison.studies.checkout_folder import checkout_folder
-from jettison.studies.planner_plans import TorchBudgets, plan_by_rule
 from jettison.studies.recorded_planners import PlanRow, RecordedStudy
 from jettison.studies.recorded_steps import Pricing, RecordedSteps
 
@@ -185,7 +176,9 @@ by_budget
 
 
 # %%
-def frontier(name: str, pricing: str) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def frontier(
+    name: str, pricing: str
+) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Return what was found and what was proved, in percent: memory and overhead, ascending."""
     rows = STUDY.optima[name, pricing, "exact"]
     graph = STEPS.graph(name, pricing)
@@ -211,7 +204,9 @@ def frontier(name: str, pricing: str) -> tuple[list[tuple[float, float]], list[t
 def draw_planes(pricing: str) -> Figure:
     """Draw torch's plans and the frontier of each step."""
     figure = Figure(figsize=(11, 11), layout="constrained")
-    for axes, name in zip(figure.subplots(5, 4, sharex=True, sharey=True).flat, STEPS.names, strict=True):
+    for axes, name in zip(
+        figure.subplots(5, 4, sharex=True, sharey=True).flat, STEPS.names, strict=True
+    ):
         found, proved = frontier(name, pricing)
         # Up to each memory that was asked, no schedule is faster than what is proved there.
         axes.fill_between(
@@ -311,7 +306,23 @@ ISSUE_MB = {
     "0.3": 411.1,
     "0.35": 456.6,
 }
-CURVE = ["0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1"]
+CURVE = [
+    "0",
+    "0.05",
+    "0.1",
+    "0.15",
+    "0.2",
+    "0.25",
+    "0.3",
+    "0.35",
+    "0.4",
+    "0.5",
+    "0.6",
+    "0.7",
+    "0.8",
+    "0.9",
+    "1",
+]
 
 
 def issue_row(budget: str) -> dict[str, object]:
@@ -333,6 +344,54 @@ def issue_row(budget: str) -> dict[str, object]:
 
 issue = pd.DataFrame([issue_row(budget) for budget in CURVE])
 issue
+
+
+# %%
+def draw_issue() -> Figure:
+    """Draw peak and overhead of torch's plans against the budget, beside what is possible."""
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(issue["budget"], issue["peak_mb"], color=VERMILION, marker="o", label="torch.compile")
+    left.plot(
+        issue["budget"],
+        issue["timed_peak_mb"],
+        color=ORANGE,
+        marker="s",
+        markersize=4,
+        lw=0.9,
+        label="the same, told the times of operators",
+    )
+    left.plot(
+        list(map(float, ISSUE_MB)),
+        list(ISSUE_MB.values()),
+        color=GREY,
+        marker="x",
+        linestyle="",
+        label="measured in the issue",
+    )
+    left.set_ylim(bottom=0)
+    left.set_ylabel("peak (MB)")
+    left.set_title("Below 0.2 the peak rises as the budget falls", loc="left", fontsize=10)
+    right.fill_between(issue["budget"], issue["bound"], color=LIGHT_GREY, lw=0, label="impossible")
+    right.plot(
+        issue["budget"], issue["overhead"], color=VERMILION, marker="o", label="torch.compile"
+    )
+    right.plot(
+        issue["budget"], issue["least"], color=BLUE, marker="o", label="least found in torch's peak"
+    )
+    right.set_ylim(bottom=0)
+    right.set_ylabel("time beyond the step that saves everything (%)")
+    right.set_title(
+        "Where it rises, nearly all of the recomputation is needless", loc="left", fontsize=10
+    )
+    for axes in (left, right):
+        axes.set_xlabel("activation_memory_budget")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+draw_issue()
 
 # %% [markdown]
 # `timed` is torch's partitioner with the times of the operators in place of their floating-point operations.
@@ -412,8 +471,47 @@ def solver_row(planner: str) -> dict[str, object]:
     }
 
 
+def draw_solvers() -> Figure:
+    """Draw the recomputation of each plan against the least in its peak, by knapsack."""
+    figure = Figure(figsize=(11, 3.9), layout="constrained")
+    words = {"torch-greedy": "greedy", "torch-ilp": "ILP", "torch-dp": "DP"}
+    for axes, (planner, word) in zip(
+        figure.subplots(1, 3, sharex=True, sharey=True), words.items(), strict=True
+    ):
+        rows = [
+            at_equal_peak(plan)
+            for budget in BUDGETS
+            if budget != "0"
+            for plan in all_plans(planner, budget, "fused")
+        ]
+        axes.plot([0, 40], [0, 40], color=BLUE, lw=1.2)
+        axes.plot(
+            [row["least"] for row in rows],
+            [row["overhead"] for row in rows],
+            color=VERMILION,
+            marker="o",
+            markersize=4,
+            linestyle="",
+            alpha=0.6,
+        )
+        axes.set_title(word, loc="left", fontsize=11)
+        axes.set_xlim(-1, 31)
+        axes.set_ylim(-1, 36)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel("least overhead that was found in the peak of the plan (%)", fontsize=10)
+    figure.supylabel("overhead of the plan (%)", fontsize=10)
+    figure.suptitle(
+        "The three knapsacks are equally far from the line on which there is nothing to gain",
+        fontsize=11,
+    )
+    return figure
+
+
 solvers = pd.DataFrame([solver_row(planner) for planner in (*SOLVERS, "torch-dp-timed")])
 solvers
+
+# %%
+draw_solvers()
 
 # %% [markdown]
 # ## Rules, XLA's pass, DTR
@@ -442,9 +540,7 @@ rules
 def in_memory_row(planner: str, percent: int, pricing: str) -> dict[str, object]:
     """Return what a planner that is given a memory finds over all steps."""
     asked = [STUDY.plans.get((name, pricing, planner, f"{percent}%")) for name in STEPS.names]
-    rows = [
-        at_equal_peak(plan) for plan in asked if plan is not None and plan.time_ns is not None
-    ]
+    rows = [at_equal_peak(plan) for plan in asked if plan is not None and plan.time_ns is not None]
     return {
         "planner": planner,
         "memory": percent,
@@ -534,3 +630,25 @@ open_rows = pd.DataFrame(
 still_open = open_rows[open_rows["asked"] > open_rows["settled"]].drop(columns="cpu_s")
 print(f"{open_rows['asked'].sum()} optima in {open_rows['cpu_s'].sum() / 60:.1f} CPU minutes")
 still_open
+
+# %% [markdown]
+# ## Some of it again
+#
+# Plans and optima of two quick steps, computed now.
+
+# %%
+again = []
+for name in ("vit-b16-6", "u-net"):
+    for pricing in Pricing:
+        graph = STEPS.graph(name, pricing)
+        budgets = TorchBudgets(graph, "torch-dp", STEPS.flops(name))
+        rule = plan_by_rule(graph, "blocks")
+        for found in (budgets.at(0.5), budgets.at(0.3), rule):
+            row = STUDY.plan(name, pricing, found.planner, found.setting)
+            assert (found.time_ns, found.peak_bytes) == (row.time_ns, row.peak_bytes)
+            if found is not rule:
+                best = jt.solve(jt.RematGraph(graph, found.peak_bytes), "exact", time_limit=None)
+                again.append(best.time_ns == STUDY.best_ns(row))
+                assert best.lower_bound_ns == STUDY.bound_ns(row)
+assert all(again)
+print(f"{len(again)} optima computed again, all as recorded")
