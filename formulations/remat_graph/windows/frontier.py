@@ -260,7 +260,7 @@ class WindowedFrontier:
             raise InputError(
                 f"{self.cuts}",
                 field="cuts",
-                expected=f"name the last forward node, {boundary}, too",
+                expected=f"name {boundary}, the last forward node",
             )
         writer = WindowWriter(problem, self)
         return WindowedModel(

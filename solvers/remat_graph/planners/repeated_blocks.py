@@ -57,7 +57,7 @@ def _found(graph: Graph) -> tuple[frozenset[int], ...]:
         crossing = sum(_crossing_bytes(graph, forward[:end]) for end in ends[1:-1])
         choices.append((crossing // max(1, len(ends) - 2), phase))
     phase = min(choices)[1]
-    ends = list(range(start + phase, start + covered + 1, period))
+    ends = range(start + phase, start + covered + 1, period)
     return tuple(frozenset(forward[begin:end]) for begin, end in pairwise(ends))
 
 
