@@ -49,6 +49,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.planners.backward_order import with_late_nodes_marked
 from jettison.studies.planner_plans import KNAPSACKS, PlannedStep, TorchBudgets, plan_by_rule
 from jettison.studies.recorded_planners import OptimumRow, PlanRow
 from jettison.studies.recorded_steps import Pricing, RecordedSteps
@@ -106,17 +107,35 @@ class Table:
     def _key(self, row: dict[str, str]) -> Key:
         return tuple(row[name] for name in self._keys)
 
+    def drop(self, model: str, pricing: str, but_sha256: str) -> None:
+        """Take out the rows of a step that are about another graph."""
+        with _alone(self._path.parent):
+            self.rows = self._read()
+            stale = [
+                key
+                for key, row in self.rows.items()
+                if (row["model"], row["pricing"]) == (model, pricing)
+                and row["graph_sha256"] != but_sha256
+            ]
+            for key in stale:
+                del self.rows[key]
+            if stale:
+                self._write()
+
+    def _write(self) -> None:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self._names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows[key] for key in sorted(self.rows, key=_in_order))
+        with replacing(self._path) as stream:
+            stream.write(text.getvalue().encode())
+
     def put(self, row: PlanRow | OptimumRow) -> dict[str, str]:
         """Add a row, or write it in the place of the one before; rows of other runs stay."""
         texts = {name: "" if value is None else str(value) for name, value in asdict(row).items()}
         with _alone(self._path.parent):
             self.rows = self._read() | {self._key(texts): texts}
-            text = io.StringIO()
-            writer = csv.DictWriter(text, self._names, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(self.rows[key] for key in sorted(self.rows, key=_in_order))
-            with replacing(self._path) as stream:
-                stream.write(text.getvalue().encode())
+            self._write()
         return texts
 
 
@@ -171,7 +190,9 @@ class Study:
         }
 
     def record_plans(self) -> None:
-        """Record what the planners do."""
+        """Record what the planners do; rows about another graph of this name go."""
+        for table in (self._plans, self._optimum):
+            table.drop(self.graph.name, self.pricing, self.graph.sha256)
         if self.pricing != "logged":
             for planner in (*KNAPSACKS, TIMED):
                 for budget in CURVE if self.graph.name == "llama-32" else BUDGETS:
@@ -298,7 +319,8 @@ class Study:
             if had_enough or row["termination"] != Termination.TIME_LIMIT:
                 return row
         started = cpu_seconds()
-        problem = RematGraph(self.graph, memory_bytes)
+        graph = self.graph if method == "exact" else with_late_nodes_marked(self.graph)
+        problem = RematGraph(graph, memory_bytes)
         result = solve_with(problem, method, SolveOptions(time_limit_s=limit_s))
         seconds = cpu_seconds() - started
         if result.termination is Termination.INTERRUPTED:

@@ -28,6 +28,7 @@ from jettison.instances.profilers.torch_graphs.fused_roofline import (
 )
 from jettison.instances.profilers.torch_graphs.graph_assembly import traced_graph
 from jettison.instances.zoo.studied.steps import STUDIED_STEPS, studied_step
+from jettison.solvers.remat_graph.planners.backward_order import in_backward_order
 
 RECORD = Path(__file__).parents[1] / "notebooks" / "_recorded" / "planners_graphs.jsonl.gz"
 
@@ -52,6 +53,7 @@ def line_of(name: str) -> dict[str, object]:
         computing = [operation for operation in traced.operations if not operation.is_selection]
         fused_ns = {operation.name: fused.spread_ns(operation)[1] for operation in computing}
         flops = {operation.name: operation_flops(operation) for operation in computing}
+    graph = in_backward_order(graph).graph
     return {
         "graph": graph.to_json(),
         "fused_durations_ns": [fused_ns.get(node.name, 0) for node in graph.nodes],
