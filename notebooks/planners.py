@@ -28,12 +28,10 @@ from statistics import median
 import pandas as pd
 from matplotlib.figure import Figure
 
-from jettison.schedules.core.picture_style import (
-    BLUE,
-    LIGHT_GREY,
-    VERMILION,
-)
+import jettison as jt
+from jettison.schedules.core.picture_style import BLUE, GREY, LIGHT_GREY, ORANGE, VERMILION
 from jettison.studies.checkout_folder import checkout_folder
+from jettison.studies.planner_plans import TorchBudgets, plan_by_rule
 from jettison.studies.recorded_planners import PlanRow, RecordedStudy
 from jettison.studies.recorded_steps import Pricing, RecordedSteps
 
@@ -44,7 +42,8 @@ STEPS = RecordedSteps.read(RECORDED / "planners_graphs.jsonl.gz")
 # %% [markdown]
 # ## Twenty steps
 #
-# Forward and backward pass, traced operator by operator on fake tensors, single precision. What an
+# Forward and backward pass, traced operator by operator on fake tensors, single precision, dropout off;
+# what only the backward pass needs is computed there. What an
 # operator takes is a roofline at assumed rates of an A100 (100 TFLOP/s in products, of the 156 of its data
 # sheet, 1555 GB/s, 3 µs for a launch): nothing was measured. Two pricings: *alone*, where each operator
 # reads its inputs from memory and writes its output there; and *fused*, where pointwise operators and

@@ -38,7 +38,7 @@ class PlanRow:
 
 @dataclass(frozen=True, kw_only=True)
 class OptimumRow:
-    """What a method proves and finds in a memory."""
+    """Time and bound that a method finds and proves in a memory."""
 
     model: str
     pricing: str

@@ -17,7 +17,7 @@ _LARGEST_BYTES = 2**28
 
 
 class Pricing(StrEnum):
-    """What the operators of a recorded step are taken to cost."""
+    """Pricing of the operators of a recorded step: one by one, or with pointwise ones fused."""
 
     ALONE = "alone"
     """Each operator reads its inputs from memory and writes its output there."""

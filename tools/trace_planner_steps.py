@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -27,9 +28,12 @@ from jettison.instances.profilers.torch_graphs.fused_roofline import (
     operation_flops,
 )
 from jettison.instances.profilers.torch_graphs.graph_assembly import traced_graph
+from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.zoo.studied.steps import STUDIED_STEPS, studied_step
 from jettison.solvers.remat_graph.planners.backward_order import in_backward_order
 
+_CPU_ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
+_ATTENTION = "_scaled_dot_product_efficient_attention"
 RECORD = Path(__file__).parents[1] / "notebooks" / "_recorded" / "planners_graphs.jsonl.gz"
 
 
@@ -53,13 +57,25 @@ def line_of(name: str) -> dict[str, object]:
         computing = [operation for operation in traced.operations if not operation.is_selection]
         fused_ns = {operation.name: fused.spread_ns(operation)[1] for operation in computing}
         flops = {operation.name: operation_flops(operation) for operation in computing}
-    graph = in_backward_order(graph).graph
+    graph = in_backward_order(_with_kernels_of_a_gpu(graph)).graph
     return {
         "graph": graph.to_json(),
         "fused_durations_ns": [fused_ns.get(node.name, 0) for node in graph.nodes],
         "fused_note": f"{studied_step(name).words}; {fused.note}",
         "flops": [flops.get(node.name, 0) for node in graph.nodes],
     }
+
+
+def _with_kernels_of_a_gpu(graph: Graph) -> Graph:
+    """Return a graph whose attention has the name that it has on a GPU in single precision.
+
+    Planners go by names, and torch's rules know the kernels of GPUs only.
+    """
+    nodes = (
+        replace(node, operator_name=(node.operator_name or "").replace(_CPU_ATTENTION, _ATTENTION))
+        for node in graph.nodes
+    )
+    return replace(graph, nodes=tuple(nodes))
 
 
 def lines() -> Iterator[dict[str, object]]:

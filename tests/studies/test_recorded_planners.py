@@ -1,4 +1,4 @@
-"""What follows from recorded plans and optima, on rows that are written out."""
+"""Conclusions from recorded plans and optima, on rows that are written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded steps: what the file has, and what it is told where it has something else."""
+"""Recorded steps: the graphs of the file, and refusals of files that have something else."""
 
 from __future__ import annotations
 
