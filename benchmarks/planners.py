@@ -12,7 +12,7 @@ operators for nothing, as where a compiler fuses them. Two tables are written:
   order of the graph, and `saved-or-once` for what is saved or computed once again. Memories are the
   peaks of the plans, and more: for plans that are compared at equal time, the memory between the
   largest in which more time is proved necessary and the least in which no more time was found is
-  halved, until the two are within a 64th of the plan's peak. This, and the class, only where
+  halved, until the two are within a 16th of the plan's peak. This, and the class, only where
   pointwise operators are fused.
 
 The logs that DTR's authors publish are a third pricing, ``logged``; they are read from the folder
@@ -69,10 +69,10 @@ LOG_PERCENTS = (40, 50, 60, 70)
 AT_EQUAL_TIME = (("torch-dp", "0.3"), ("torch-dp", "0.5"))
 AT_EQUAL_TIME_OF_ISSUE = (("torch-dp", "0.5"), ("torch-dp", "0.2"))
 CLASS_AT = (("torch-dp", "0.3"), ("torch-dp", "0.5"))
-PART_OF_PEAK = 64
+PART_OF_PEAK = 16
 # Of the wall clock; a machine that does other things as well gives a search less of it.
-LIMIT_S = 60.0
-LONGEST_LIMIT_S = 100.0
+LIMIT_S = 45.0
+LONGEST_LIMIT_S = 60.0
 MOST_NODES = 1500
 
 

@@ -254,7 +254,7 @@ draw_planes("fused")
 # ## The same time in less memory
 #
 # What memory would be enough for the time that a plan takes? Memory is halved between the largest in which
-# more time is proved necessary and the least in which no more was found, until they are within a 64th of
+# more time is proved necessary and the least in which no more was found, until they are within a 16th of
 # the plan's peak. Peaks in percent of the step that saves everything; `least` was found, below `bound` there
 # is no schedule in the order of the graph that is as fast.
 
@@ -274,15 +274,10 @@ def at_equal_time(plan: PlanRow) -> dict[str, object]:
 
 equal_time = pd.DataFrame(
     [
-        {"step": name}
-        | {
-            f"{column} {setting}": value
-            for setting in ("0.5", "0.3")
-            for plan in [STUDY.plan(name, "fused", "torch-dp", setting)]
-            for column, value in at_equal_time(plan).items()
-        }
+        {"step": name} | at_equal_time(plan)
         for name in STEPS.names
-        if name != "llama-32"
+        for plan in [STUDY.plan(name, "fused", "torch-dp", "0.3")]
+        if STUDY.least_peak(plan) is not None
     ]
 )
 equal_time
@@ -536,15 +531,18 @@ rules
 
 
 # %%
-def in_memory_row(planner: str, percent: int, pricing: str) -> dict[str, object]:
-    """Return what a planner that is given a memory finds over all steps."""
+def in_memory_row(planner: str, percent: int, pricing: str) -> dict[str, object] | None:
+    """Return what a planner that is given a memory finds over all steps that were asked."""
     asked = [STUDY.plans.get((name, pricing, planner, f"{percent}%")) for name in STEPS.names]
-    rows = [at_equal_peak(plan) for plan in asked if plan is not None and plan.time_ns is not None]
+    asked = [plan for plan in asked if plan is not None]
+    rows = [at_equal_peak(plan) for plan in asked if plan.time_ns is not None]
+    if not rows:
+        return None
     return {
         "planner": planner,
         "memory": percent,
         "pricing": pricing,
-        "asked": sum(plan is not None for plan in asked),
+        "asked": len(asked),
         "found": len(rows),
         "overhead_median": round(median(row["overhead"] for row in rows), 2),
         "least_median": round(median(row["least"] for row in rows), 2),
@@ -554,10 +552,12 @@ def in_memory_row(planner: str, percent: int, pricing: str) -> dict[str, object]
 
 in_memory = pd.DataFrame(
     [
-        in_memory_row(planner, percent, pricing)
+        row
         for planner in ("xla-greedy", "dtr")
         for pricing in Pricing
         for percent in (80, 60, 40)
+        for row in [in_memory_row(planner, percent, pricing)]
+        if row is not None
     ]
 )
 in_memory
@@ -605,7 +605,7 @@ def class_row(name: str, budget: str) -> dict[str, object] | None:
 
 
 classes = pd.DataFrame(
-    [row for name in STEPS.names for row in [class_row(name, "0.5")] if row is not None]
+    [row for name in STEPS.names for row in [class_row(name, "0.3")] if row is not None]
 )
 classes
 
