@@ -20,6 +20,7 @@ from . import (
     name_links,
     notebook_pages,
     paper_pages,
+    planners_picture,
     problem_pages,
     start_picture,
 )
@@ -36,6 +37,7 @@ def write_pages(app: Sphinx) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     start_picture.write(folder)
     kiwi_pictures.write(folder)
+    planners_picture.write(ROOT, folder)
     formulation_pages.write(ROOT, folder / "formulations")
     problem_pages.write(ROOT, folder / "problems")
     command_pages.write(folder / "commands")

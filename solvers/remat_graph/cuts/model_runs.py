@@ -185,7 +185,10 @@ class GraphModelRuns:
             if tightened is not None:
                 model = tightened.model
                 self.work["fixed"] += tightened.num_fixed
-        options = replace(self._highs_options(), start=known.values, integer_search=search)
+        # A schedule may do for nothing what the model leaves out, where operators take no time;
+        # then the model has another point that is as good, and none to start from.
+        start = known.values if _is_within_limits(model, known.values) else None
+        options = replace(self._highs_options(), start=start, integer_search=search)
         return self._run(built, model, valid_for, options)
 
     def _run(
@@ -264,6 +267,11 @@ class GraphModelRuns:
     def _highs_options(self) -> HighsOptions:
         # The gap is watched here: HiGHS's own leaves the base time out.
         return highs_options(self._options, self._clock, gap=0)
+
+
+def _is_within_limits(model: ArrayModel, values: Floats) -> bool:
+    """Tell whether a point keeps to the limits of its columns; NaN does."""
+    return not ((values < model.column_lower) | (values > model.column_upper)).any()
 
 
 def without_a_point(

@@ -114,27 +114,35 @@ def attention_cores(graph: Graph) -> tuple[frozenset[int], ...]:
     return tuple(cores)
 
 
-def _by_products(graph: Graph) -> Iterator[frozenset[int]]:
+def saved_products(graph: Graph, every: int) -> frozenset[int]:
+    """Return the products that are saved but every n-th, and the results of fused attention."""
     names = [packet_name(node.operator_name or "") for node in graph.nodes]
     forward = [i for i, node in enumerate(graph.nodes) if not node.backward]
-    linear = [i for i in forward if names[i] in _LINEAR]
+    linear = (i for i in forward if names[i] in _LINEAR)
     fused = {
         i
         for i in forward
         if names[i] in FUSED_ATTENTION or names[graph.operators[i]] in FUSED_ATTENTION
     }
-    for every in range(len(linear) + 1, 0, -1):
-        saved = {node for number, node in enumerate(linear, 1) if number % every}
-        yield frozenset(saved | fused)
+    return frozenset({i for number, i in enumerate(linear, 1) if number % every} | fused)
+
+
+def _by_products(graph: Graph) -> Iterator[frozenset[int]]:
+    names = (packet_name(node.operator_name or "") for node in graph.nodes)
+    linear = sum(
+        name in _LINEAR for name, node in zip(names, graph.nodes, strict=True) if not node.backward
+    )
+    for every in range(linear + 1, 0, -1):
+        yield saved_products(graph, every)
 
 
 def _by_blocks(graph: Graph) -> Iterator[frozenset[int]]:
     blocks = forward_blocks(graph)
     for count in range(1, len(blocks) + 1):
-        yield _all_but(graph, blocks[:count])
+        yield saved_outside(graph, blocks[:count])
     for size in range(2, len(blocks) + 1):
         groups = [blocks[start : start + size] for start in range(0, len(blocks), size)]
-        yield _all_but(graph, [frozenset().union(*group) for group in groups])
+        yield saved_outside(graph, [frozenset().union(*group) for group in groups])
 
 
 def _by_attentions(graph: Graph) -> Iterator[frozenset[int]]:
@@ -144,7 +152,7 @@ def _by_attentions(graph: Graph) -> Iterator[frozenset[int]]:
         yield frozenset(forward.difference(*cores[:count]))
 
 
-def _all_but(graph: Graph, regions: Collection[frozenset[int]]) -> frozenset[int]:
+def saved_outside(graph: Graph, regions: Collection[frozenset[int]]) -> frozenset[int]:
     """Return all forward nodes but those that only their own region reads in the forward pass."""
     region_of = {node: number for number, region in enumerate(regions) for node in region}
     return frozenset(

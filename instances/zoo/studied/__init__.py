@@ -1,0 +1,1 @@
+"""Networks of the study of planners that the zoo lacks, and the list of its steps."""
