@@ -30,17 +30,20 @@ schedule that runs it once has the same time in `graph`.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor, fx
 
-from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
+from jettison.instances.profilers.torch_graphs.joint_ends import (
+    JointEnds,
+    check_nodes,
+    joint_ends,
+    values_of,
+)
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.profilers.torch_graphs.traced_step import (
     OperationReader,
@@ -48,54 +51,13 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     TracedOperation,
     all_needed,
     is_random,
-    is_view,
     operator_name,
     source_of,
 )
 from jettison.instances.remat_graph.graph import Graph, Node
 
-_COPY = torch.ops.aten.copy_.default
 # An output below this share of what all results have together is small.
 _SMALL_SHARE = 1000
-_IN_BACKWARD = "must_be_in_backward"
-
-
-@dataclass(frozen=True)
-class JointEnds:
-    """Inputs and outputs of a joint graph.
-
-    Attributes
-    ----------
-    primals, tangents
-        Placeholders.
-    forward, backward
-        Outputs, in order: nodes, or None where there is nothing.
-    forward_descriptions, backward_descriptions
-        Their descriptions by ahead-of-time autograd; None where it gives none.
-    forward_writes, backward_writes
-        Writes to primals (``copy_``), which end the pass.
-    """
-
-    primals: tuple[fx.Node, ...]
-    tangents: tuple[fx.Node, ...]
-    forward: tuple[Any, ...]
-    backward: tuple[Any, ...]
-    forward_descriptions: tuple[Any, ...]
-    backward_descriptions: tuple[Any, ...]
-    forward_writes: tuple[fx.Node, ...]
-    backward_writes: tuple[fx.Node, ...]
-
-    @cached_property
-    def written(self) -> frozenset[fx.Node]:
-        """Primals whose contents are others after the forward pass."""
-        found = {node.args[0] for node in self.forward_writes}
-        places = {node.meta.get("desc"): node for node in self.primals}
-        for description in self.forward_descriptions:
-            # Where the graph does not write itself, its caller copies these outputs.
-            changed = getattr(description, "mutated_input", None)
-            if changed is not None and changed in places:
-                found.add(places[changed])
-        return frozenset(found)
 
 
 @dataclass(frozen=True)
@@ -193,8 +155,8 @@ def read_joint_graph(
         its arguments, calls other graphs, or talks to other processes.
     """
     nodes = [node for node in module.graph.nodes if node.op != "output"]
-    ends = _ends(module, nodes, forward_outputs)
-    _check_nodes(nodes, ends)
+    ends = joint_ends(module, nodes, forward_outputs)
+    check_nodes(nodes, ends)
     wanted = [item for item in (*ends.forward, *ends.forward_writes) if isinstance(item, fx.Node)]
     drawn = [node for node in nodes if is_random(node)]
     late = _depends_on(nodes, ends.tangents)
@@ -247,80 +209,6 @@ def source_bytes(source: Source) -> int:
     if isinstance(value, tuple | list):
         value = value[source[1]]
     return int(value.untyped_storage().nbytes()) if isinstance(value, Tensor) else 0
-
-
-def _ends(module: fx.GraphModule, nodes: Sequence[fx.Node], count: int) -> JointEnds:
-    output = next(node for node in module.graph.nodes if node.op == "output")
-    outputs = list(output.args[0])
-    descriptions = list(output.meta.get("desc", [None] * len(outputs)))
-    writes = [node for node in nodes if node.target is _COPY]
-    late = [node for node in writes if node.meta.get("partitioner_tag") == _IN_BACKWARD]
-    places = [node for node in nodes if node.op == "placeholder"]
-    return JointEnds(
-        primals=tuple(node for node in places if "tangents" not in str(node.target)),
-        tangents=tuple(node for node in places if "tangents" in str(node.target)),
-        forward=tuple(outputs[:count]),
-        backward=tuple(outputs[count:]),
-        forward_descriptions=tuple(descriptions[:count]),
-        backward_descriptions=tuple(descriptions[count:]),
-        forward_writes=tuple(node for node in writes if node not in late),
-        backward_writes=tuple(late),
-    )
-
-
-def _check_nodes(nodes: Iterable[fx.Node], ends: JointEnds) -> None:
-    """Check that all sizes are numbers, and that each operator can be computed again."""
-    for node in nodes:
-        if node.op == "placeholder" and not isinstance(node.meta.get("val"), Tensor):
-            raise InputError(
-                f"the input {node.name} is no tensor but {type(node.meta.get('val')).__name__}",
-                field="model",
-                expected="compile with dynamic=False, and without functionalize_rng_ops",
-            )
-        for value in _values(node):
-            if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or (
-                isinstance(value, Tensor)
-                and any(isinstance(size, torch.SymInt) for size in value.shape)
-            ):
-                raise InputError(
-                    f"{node.name} has a size that is not known ({node.target})",
-                    field="model",
-                    expected="compile with dynamic=False, and give the model no shapes that depend"
-                    " on values: a plan is made for one shape",
-                )
-        if node.op == "call_function":
-            _check_operator(node, ends)
-
-
-def _check_operator(node: fx.Node, ends: JointEnds) -> None:
-    target = node.target
-    if target is operator.getitem:
-        return
-    reason = None
-    if target is _COPY:
-        if node.args[0] not in ends.primals:
-            reason = "writes to a value that is no input of the graph"
-    elif isinstance(target, torch._ops.HigherOrderOperator):
-        reason = "calls other graphs, whose operators are not seen"
-    elif not isinstance(target, torch._ops.OpOverload):
-        reason = "is no operator of PyTorch"
-    elif target._schema.is_mutable:
-        reason = "writes to its arguments"
-    elif target.namespace in {"_c10d_functional", "c10d_functional"}:
-        reason = "talks to other processes, and would do so again"
-    elif not any(isinstance(value, Tensor) for value in _values(node)):
-        reason = "makes no tensor"
-    if reason is not None:
-        raise InputError(
-            f"{node.name} cannot be computed again: {target} {reason}",
-            field="model",
-            expected="leave it outside of the compiled model",
-        )
-
-
-def _values(node: fx.Node) -> tuple[Any, ...]:
-    value = node.meta.get("val")
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
 def _is_seed(node: fx.Node) -> bool:
@@ -460,13 +348,8 @@ def _reserve_bytes(
 
 def state_bytes(node: fx.Node) -> int:
     """Return the size of the state of the generator that an operator draws from."""
-    value = next(item for item in _values(node) if isinstance(item, Tensor))
+    value = next(item for item in values_of(node) if isinstance(item, Tensor))
     if value.device.type == "cpu":
         return int(torch.get_rng_state().nbytes)
     # A seed and an offset.
     return 16
-
-
-def is_operator(node: fx.Node) -> bool:
-    """Whether a node is an operator: it computes something, and is no view."""
-    return node.op == "call_function" and node.target is not operator.getitem and not is_view(node)
