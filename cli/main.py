@@ -16,7 +16,6 @@ import typer
 from jettison.cli import (
     INTERRUPTED,
     bound_command,
-    export_command,
     import_command,
     profile_command,
     report_command,
@@ -26,7 +25,8 @@ from jettison.cli import (
 from jettison.cli.compare import command as compare_command
 from jettison.cli.compare import largest_batch_command
 from jettison.cli.compare import throughput as throughput_command
-from jettison.cli.export_policy import command as export_policy_command
+from jettison.cli.export import command as export_command
+from jettison.cli.export import policy_command
 from jettison.cli.generate import command as generate_command
 from jettison.cli.generate import fused_models as generate_models
 from jettison.cli.generate import graphs as generate_graphs
@@ -93,7 +93,7 @@ app.command("profile", short_help="Measure a model, and write it as an instance.
 )
 app.command("export")(export_command.export)
 app.command("export-policy", short_help="Write what PyTorch is to save, as JSON or Python.")(
-    export_policy_command.export_policy
+    policy_command.export_policy
 )
 generate_command.app.add_typer(generate_graphs.app)
 generate_command.app.add_typer(generate_models.app)

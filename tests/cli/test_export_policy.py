@@ -11,7 +11,11 @@ import pytest
 from jettison import InputError, RematGraph, save, solve
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.core.schedule_file import save_schedule
-from jettison.schedules.remat_graph.policy import RegionDecisions, load_policy, save_policy
+from jettison.schedules.remat_graph.framework_policy import (
+    RegionDecisions,
+    load_policy,
+    save_policy,
+)
 from tests.cli.terminal import CommandLine
 
 

@@ -22,6 +22,7 @@ from jettison.instances.importers.superscaler_mesh.collective_times import read_
 from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
 from jettison.instances.importers.torch_trace.sequential_chain import import_sequential_chain
 from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
+from jettison.schedules.remat_graph.framework_policy import load_policy
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import replay_schedule
@@ -40,6 +41,10 @@ RECORD_KEY = next(
 
 def _read_instance(path: Path) -> object:
     return load(path).sha256
+
+
+def _read_policy(path: Path) -> object:
+    return load_policy(path).to_json()
 
 
 def _read_schedule(problem: str, instance: str, resources: Resources) -> Callable[[Path], object]:
@@ -132,6 +137,8 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "joined-models.json": _read_instance,
         "multi-model.json": _read_instance,
         "program-on-mesh.json": _read_instance,
+        "policy.json": _read_policy,
+        "regions.policy.json": _read_policy,
         "set/planted-m2-v100-s0-0.json": _read_set("planted-m2-v100-s0-0.json"),
         "set/planted-m2-v100-s0-0.lp": _read_set("planted-m2-v100-s0-0.lp"),
         "set/index.json": _read_set("index.json"),

@@ -17,6 +17,13 @@ from jettison.certificates.certificate_file import MAGIC
 from jettison.certificates.claim import instance_sha256
 from jettison.cli.main import main
 from jettison.multi_model import joined_models
+from jettison.schedules.remat_graph.framework_policy import (
+    Policy,
+    PolicyBound,
+    PolicyTarget,
+    RegionDecisions,
+    save_policy,
+)
 from jettison.solvers.core.problem import Problem
 from jettison.studies.result_folder import ResultFolder
 from tests.remat_graph.result_graphs import graph_with_results
@@ -164,11 +171,37 @@ def write_certificates() -> None:
     dropping.save(FOLDER / "drops.certificate")
 
 
+def write_policies() -> None:
+    """Write a policy of each class, for a step that computes nothing again."""
+    bounds = (PolicyBound(30, "all schedules", "exact arithmetic"),)
+    region = RegionDecisions(
+        "layers.0", ("aten.addmm.default", "aten.relu.default"), (1,), draws=False
+    )
+    for name, target, regions, decisions in (
+        ("policy", PolicyTarget.JOINT_GRAPH, (), {"addmm": False, "relu": True}),
+        ("regions.policy", PolicyTarget.TORCH_SAC, (region,), {}),
+    ):
+        policy = Policy(
+            target=target,
+            instance=DIAMOND.name,
+            instance_sha256=DIAMOND.sha256,
+            memory_bytes=100,
+            time_ns=40,
+            peak_bytes=90,
+            base_time_ns=30,
+            bounds=bounds,
+            regions=regions,
+            decisions=decisions,
+        )
+        save_policy(policy, FOLDER / f"{name}.json")
+
+
 def write_all() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     write_instances_and_schedules()
     write_schedules_with_drops()
+    write_policies()
     write_certificate()
     write_certificates()
     (FOLDER / "study.toml").write_text(STUDY)

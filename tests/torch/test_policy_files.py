@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jettison.cli.main import main
-from jettison.schedules.remat_graph.policy import Policy, load_policy
+from jettison.schedules.remat_graph.framework_policy import Policy, load_policy
 from tests.torch.policy_models import batch, equal, gradients, layers, peak_bytes, plain, squares
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")

@@ -132,7 +132,6 @@ class AnnotatedPartitioner(torch_hook(_PASSES, "CustomPartitionerFn")):  # type:
             )
         self._partition = torch_hook(_PARTITIONERS, "min_cut_rematerialization_partition")
         self._cse = torch_hook("torch._functorch.compile_utils", "fx_graph_cse")
-        self._config = torch_hook("torch._functorch", "config")
         self._memory = memory
         self._decisions = decisions
         self._cost = cost
@@ -159,7 +158,8 @@ class AnnotatedPartitioner(torch_hook(_PASSES, "CustomPartitionerFn")):  # type:
             decisions = self._decisions
         mark_nodes(module.graph, decisions)
         self.graphs.append(AnnotatedGraph(instance, decisions, choice))
-        with self._config.patch(activation_memory_budget=1.0):
+        # Not held: Inductor pickles its settings, and a module of settings cannot be.
+        with torch_hook("torch._functorch", "config").patch(activation_memory_budget=1.0):
             return self._partition(module, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options)
 
     def uuid(self) -> str:

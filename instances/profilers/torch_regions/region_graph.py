@@ -64,7 +64,7 @@ def region_graph(
 
 @dataclass(slots=True)
 class _Made:
-    """What a call of the forward pass became: its nodes, and the storages that it made."""
+    """Nodes and storages that a call of the forward pass became."""
 
     target: Any
     nodes: tuple[int, ...]

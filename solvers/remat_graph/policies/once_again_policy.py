@@ -8,13 +8,13 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.lazy_schedule import is_late, lazy_schedule, operators_again
-from jettison.schedules.remat_graph.policy import (
+from jettison.schedules.remat_graph.framework_policy import (
     Policy,
     PolicyBound,
     PolicyTarget,
     policy_of_replay,
 )
+from jettison.schedules.remat_graph.lazy_schedule import is_late, lazy_schedule, operators_again
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound, largest_bound
 from jettison.solvers.core.outcome import SolveOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.policy import (
+from jettison.schedules.remat_graph.framework_policy import (
     Policy,
     PolicyBound,
     PolicyClass,

@@ -1,4 +1,4 @@
-"""What runs again once in the backward pass: its schedule, and the best that fits."""
+"""Operators that run again once in the backward pass: the schedule, and the best that fits."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from jettison import InputError, RematGraph
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.framework_policy import PolicyTarget
 from jettison.schedules.remat_graph.lazy_schedule import lazy_schedule
-from jettison.schedules.remat_graph.policy import PolicyTarget
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve

@@ -7,7 +7,7 @@ from importlib import metadata, util
 from pathlib import Path
 from pprint import pformat
 
-from jettison.schedules.remat_graph.policy import Policy, PolicyTarget
+from jettison.schedules.remat_graph.framework_policy import Policy, PolicyTarget
 
 _REGIONS = '''
 

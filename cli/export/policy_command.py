@@ -11,7 +11,7 @@ import typer
 
 from jettison.cli.arguments import JsonOption, checked_output
 from jettison.cli.exit_status import ExitStatus
-from jettison.cli.export_policy.python_file import python_text
+from jettison.cli.export.policy_python import python_text
 from jettison.cli.output import percent, print_json, print_pairs
 from jettison.cli.profile_command import (
     BatchOption,
@@ -33,7 +33,7 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.zoo.models import MODEL_NAMES
 from jettison.schedules.core.schedule_file import load_schedule
-from jettison.schedules.remat_graph.policy import Policy, PolicyTarget, save_policy
+from jettison.schedules.remat_graph.framework_policy import Policy, PolicyTarget, save_policy
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.remat_graph.policies.best_saved_calls import (

@@ -1,0 +1,1 @@
+"""`jettison export` and `export-policy`: models for solvers, and policies for frameworks."""

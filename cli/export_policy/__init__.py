@@ -1,1 +1,0 @@
-"""`jettison export-policy`: what a framework is told to save, as JSON or as Python."""
