@@ -45,7 +45,7 @@ def aval_bytes(aval: Any) -> int:
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
         data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
         return aval_bytes(data)
-    return math.prod(aval.shape) * np.dtype(aval.dtype).itemsize
+    return math.prod(aval.shape) * int(np.dtype(aval.dtype).itemsize)
 
 
 def equation_flops(source: Any) -> int:
