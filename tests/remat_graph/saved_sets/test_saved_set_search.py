@@ -93,8 +93,8 @@ def test_bound_and_set_enclose_the_best_of_all_sets() -> None:
         tried += best > graph.base_time_ns
         met += found.replay.time_ns == best
         settled += found.bound_ns == best
-    # In 47 of these steps something must be computed again. The best set is found wherever one fits,
-    # and proved best in all of these steps but one.
+    # In 47 of these steps something must be computed again. The best set is found wherever one
+    # fits, and proved best in all of these steps but one.
     assert (tried, met, settled) == (47, 48, 47)
 
 
