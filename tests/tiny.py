@@ -135,7 +135,31 @@ SKIP = Graph(
     ),
 )
 
-GRAPHS = (ONE_NODE, LADDER, DIAMOND)
+# A product and a function, and their backward pass, which reads the product; nodes say what they
+# run.
+TRAINING = Graph(
+    "training",
+    tuple(
+        Node(
+            name=name,
+            duration_ns=duration_ns,
+            output_bytes=output_bytes,
+            inputs=inputs,
+            backward=name.startswith("d"),
+            keep=name in {"loss", "dw"},
+            operator_name=operator,
+        )
+        for name, duration_ns, output_bytes, inputs, operator in (
+            ("p", 3, 4, (), "aten.mm.default"),
+            ("f", 1, 5, ("p",), "aten.gelu.default"),
+            ("loss", 1, 1, ("f",), "aten.sum.default"),
+            ("df", 1, 3, ("f",), "aten.mul.Tensor"),
+            ("dw", 3, 1, ("df", "p"), "aten.mm.default"),
+        )
+    ),
+)
+
+GRAPHS = (ONE_NODE, LADDER, DIAMOND, TRAINING)
 
 
 def _operator(name: str, interval: tuple[int, int], *strategies: tuple[int, int]) -> StrategyNode:

@@ -29,6 +29,7 @@ _NODE_FIELDS = {
     "keep",
     "result_of",
     "has_value",
+    "operator_name",
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jettison.instances.remat_graph.graph import Graph
+from jettison.schedules.remat_graph.saved_or_once import boundary_of
 
 
 class Recomputation(Protocol):
@@ -22,6 +23,12 @@ class Recomputation(Protocol):
         The stage after all first computations, which only schedules in order have, is `len(graph)`.
         """
 
+    def once_after(self, graph: Graph) -> int | None:
+        """Return the node behind which each value is either there or computed again, once.
+
+        None where that is not asked for.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class AnyNode:
@@ -30,6 +37,10 @@ class AnyNode:
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether the stage is after the node's own."""
         return node < stage
+
+    def once_after(self, graph: Graph) -> int | None:
+        """Return None: nodes are computed again as often as the stages permit."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,10 @@ class ForwardNodes:
         """Tell whether the node is a forward one."""
         return node < stage and not graph.nodes[node].backward
 
+    def once_after(self, graph: Graph) -> int | None:
+        """Return None: nodes are computed again as often as the stages permit."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class ForwardNodesInBackwardStages:
@@ -49,6 +64,28 @@ class ForwardNodesInBackwardStages:
         """Tell whether the node is a forward one and the stage is not."""
         is_forward = stage < len(graph) and not graph.nodes[stage].backward
         return node < stage and not graph.nodes[node].backward and not is_forward
+
+    def once_after(self, graph: Graph) -> int | None:
+        """Return None: nodes are computed again as often as the stages permit."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOrOnce:
+    """Recomputations of forward nodes in backward stages, each once and only if it is not saved.
+
+    Saved is what is in memory at the boundary between the passes and is read before it is computed
+    again (`ScheduleClass.SAVED_OR_ONCE`).
+    """
+
+    def permits(self, graph: Graph, stage: int, node: int) -> bool:
+        """Tell whether the node is a forward one and the stage is not."""
+        boundary = boundary_of(graph)
+        return boundary is not None and node <= boundary < stage
+
+    def once_after(self, graph: Graph) -> int | None:
+        """Return the last forward node."""
+        return boundary_of(graph)
 
 
 def permits_before_reading(

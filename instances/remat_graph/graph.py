@@ -62,6 +62,7 @@ class Node:
     keep: bool = False
     result_of: str | None = None
     has_value: bool = True
+    operator_name: str | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "name")
@@ -79,6 +80,8 @@ class Node:
             self._check_result()
         if not self.has_value:
             self._check_no_value()
+        if self.operator_name is not None:
+            checked_name(self.operator_name, "operator_name")
 
     def _check_no_value(self) -> None:
         for field_name, is_wrong, expected in (
@@ -126,6 +129,8 @@ class Node:
             entry["result_of"] = self.result_of
         if not self.has_value:
             entry["has_value"] = False
+        if self.operator_name is not None:
+            entry["operator_name"] = self.operator_name
         return entry
 
 

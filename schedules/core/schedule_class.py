@@ -34,6 +34,11 @@ class ScheduleClass(StrEnum):
         backward operator that needs it, and of two neighbours that are recomputed neither is a
         product of matrices (`ElementwiseRecomputation`); values are freed at any time. Those of
         KIWI's reduced problem are among them, and all of them are staged.
+    ``saved-or-once``
+        On graphs whose backward nodes are marked and come last: staged, the forward pass computes
+        each node once, and the backward pass nothing again but forward nodes, each of them once at
+        most, and only if its value is not read in the backward pass before: each value is saved
+        between the passes, or recomputed once. So do compilers that partition a step in two.
     ``in-order``
         On graphs: first computations follow the order of the instance, and nodes are recomputed as
         often, and in whatever order, as inputs allow. Staged schedules are among them.
@@ -50,6 +55,7 @@ class ScheduleClass(StrEnum):
     STAGED = "staged"
     KIWI_REDUCED = "kiwi-reduced"
     KIWI_ELEMENTWISE = "kiwi-elementwise"
+    SAVED_OR_ONCE = "saved-or-once"
     IN_ORDER = "in-order"
     ALL = "all schedules"
 
@@ -59,7 +65,7 @@ class ScheduleClass(StrEnum):
 
 
 _REDUCED = frozenset({ScheduleClass.KIWI_REDUCED})
-_STAGED = _REDUCED | {ScheduleClass.KIWI_ELEMENTWISE}
+_STAGED = _REDUCED | {ScheduleClass.KIWI_ELEMENTWISE, ScheduleClass.SAVED_OR_ONCE}
 _WITHIN = {
     ScheduleClass.PERSISTENT_WITH_DROPS: frozenset({ScheduleClass.PERSISTENT}),
     ScheduleClass.TABLE_1: frozenset({ScheduleClass.PERSISTENT}),

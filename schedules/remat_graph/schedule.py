@@ -12,6 +12,7 @@ from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.recorder import Recorder
 from jettison.schedules.core.replay import Replay, Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.saved_or_once import is_saved_or_once
 
 
 class GraphOperationKind(StrEnum):
@@ -189,7 +190,8 @@ def _last_reads(graph: Graph, computations: Sequence[int]) -> list[int]:
 
 def _narrowest_class(graph: Graph, computations: Sequence[int]) -> ScheduleClass:
     if _is_staged(graph, computations):
-        return ScheduleClass.STAGED
+        is_narrow = is_saved_or_once(graph, computations)
+        return ScheduleClass.SAVED_OR_ONCE if is_narrow else ScheduleClass.STAGED
     first = list(dict.fromkeys(computations))
     return ScheduleClass.IN_ORDER if first == sorted(first) else ScheduleClass.ALL
 

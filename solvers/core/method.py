@@ -33,6 +33,9 @@ class Promise(StrEnum):
     EXACT_ELEMENTWISE = "exact-kiwi-elementwise"
     """The best plan in which elementwise operators may be recomputed together."""
 
+    EXACT_SAVED_OR_ONCE = "exact-saved-or-once"
+    """The best schedule in which each value is saved between the passes, or recomputed once."""
+
     BRACKET = "bracket"
     """A schedule, and a bound that need not meet it."""
 

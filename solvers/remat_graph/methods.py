@@ -26,9 +26,23 @@ from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
 from jettison.solvers.remat_graph.cuts.params import EXACT
 from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solve_restricted
+from jettison.solvers.remat_graph.cuts.saved_or_once_method import solve_saved_or_once
 from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
 from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
+from jettison.solvers.remat_graph.planners.selective import (
+    solve_selective_attention,
+    solve_selective_blocks,
+    solve_selective_products,
+)
+from jettison.solvers.remat_graph.planners.torch_min_cut import (
+    GREEDY_BUDGETS,
+    INTEGER_BUDGETS,
+    solve_torch_dynamic,
+    solve_torch_greedy,
+    solve_torch_integer,
+)
+from jettison.solvers.remat_graph.planners.xla_greedy import XLA_GREEDY, solve_xla_greedy
 
 METHODS: tuple[Method[RematGraph], ...] = (
     Method(
@@ -72,6 +86,14 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "Checkmate's problem; forward operations repeated in the backward pass, nothing else",
         "models of few cuts with fewer columns; for graphs whose backward pass is marked",
         solve=Tuned(solve_restricted, RESTRICTED),
+    ),
+    Method(
+        "saved-or-once",
+        Promise.EXACT_SAVED_OR_ONCE,
+        "Checkmate's problem; what compilers choose from that partition a step in two passes",
+        "models of few cuts; a value is saved between the passes, or computed again once",
+        solve=Tuned(solve_saved_or_once, RESTRICTED),
+        baselines=("selective-blocks", "torch-min-cut-greedy", "torch-min-cut-dp", "anneal"),
     ),
     Method(
         "cut-bound",
@@ -163,6 +185,55 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "Checkmate (Jain et al., MLSys 2020), released code",
         "nothing stays between stages but the value of the last one",
         solve=solve_last_node,
+    ),
+    Method(
+        "torch-min-cut-dp",
+        Promise.HEURISTIC,
+        "PyTorch 2.13, torch.compile: activation_memory_budget, its default solver",
+        "a minimum cut and a knapsack of what is saved, by dynamic programming, for every budget",
+        solve=solve_torch_dynamic,
+    ),
+    Method(
+        "torch-min-cut-greedy",
+        Promise.HEURISTIC,
+        "PyTorch 2.13, torch.compile: activation_memory_budget, solver greedy",
+        "the same with a greedy knapsack",
+        solve=Tuned(solve_torch_greedy, GREEDY_BUDGETS),
+    ),
+    Method(
+        "torch-min-cut-ilp",
+        Promise.HEURISTIC,
+        "PyTorch 2.13, torch.compile: activation_memory_budget, solver ilp",
+        "the same with an integer program as knapsack",
+        solve=Tuned(solve_torch_integer, INTEGER_BUDGETS),
+    ),
+    Method(
+        "xla-greedy",
+        Promise.HEURISTIC,
+        "OpenXLA: HloRematerialization",
+        "computes again later what frees the most bytes, wherever the memory is exceeded",
+        solve=Tuned(solve_xla_greedy, XLA_GREEDY),
+    ),
+    Method(
+        "selective-products",
+        Promise.HEURISTIC,
+        "torchtitan: selective activation checkpointing",
+        "saves products of matrices, but every second or n-th, and fused attention",
+        solve=solve_selective_products,
+    ),
+    Method(
+        "selective-blocks",
+        Promise.HEURISTIC,
+        "torch.utils.checkpoint of each block; Megatron-LM: block and uniform",
+        "saves what enters blocks that repeat, in the first of them or in groups",
+        solve=solve_selective_blocks,
+    ),
+    Method(
+        "selective-attention",
+        Promise.HEURISTIC,
+        "Korthikanti et al. 2023, arXiv:2205.05198",
+        "computes the scores and the softmax of attentions again",
+        solve=solve_selective_attention,
     ),
     Method(
         "any-order-bound",

@@ -29,6 +29,7 @@ from jettison.instances.sharding.problem import Sharding
 from jettison.instances.sharding.strategy_graph import StrategyGraph
 from jettison.instances.weight_offload.cycle import WeightCycle
 from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.remat_graph.saved_or_once import boundary_of
 from jettison.solvers.core.method import Method, Promise
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.problem import Problem
@@ -72,6 +73,8 @@ MAKES_ANOTHER_PLAN = {
     ("remat-graph", "dtr"),
     ("remat-graph", "dtr-eq"),
     ("remat-graph", "dtr-local"),
+    # What it computes again, and with it all that follows, depends on the memory.
+    ("remat-graph", "xla-greedy"),
     # Another relaxation is rounded for another memory.
     ("remat-graph", "lp-rounding"),
     # Their random changes depend on the memory.
@@ -93,7 +96,11 @@ MAKES_ANOTHER_PLAN = {
     ("multi-model", "hfta"),
 }
 # Their schedules may be faster than the best in the order of the graph.
-IN_OTHER_ORDERS = {("remat-graph", "orders"), ("remat-graph", "checkmate-unpartitioned")}
+IN_OTHER_ORDERS = {
+    ("remat-graph", "orders"),
+    ("remat-graph", "checkmate-unpartitioned"),
+    ("remat-graph", "xla-greedy"),
+}
 
 KINDS = [
     pytest.param(kind, instance, id=f"{kind}-{instance.name}")
@@ -201,6 +208,9 @@ def check_that_it_is_exact(method: Method[Any], results: Iterable[Result]) -> No
     suffix = method.promise.removeprefix("exact")
     least_problems: set[Problem] = set()
     for result in results:
+        if method.promise is Promise.EXACT_SAVED_OR_ONCE and not has_passes(result.problem):
+            assert result.status in {"optimal", "infeasible", "not-found"}
+            continue
         assert result.status in {
             "optimal",
             "infeasible",
@@ -217,6 +227,11 @@ def check_that_it_is_exact(method: Method[Any], results: Iterable[Result]) -> No
             least_problems.add(replace(result.problem, memory=least))
     for enough in least_problems:
         assert solve_with(enough, method.name, EXACT).peak_bytes == enough.memory_bytes
+
+
+def has_passes(problem: Problem) -> bool:
+    """Tell whether a graph has backward nodes that are marked, behind all others."""
+    return isinstance(problem, RematGraph) and boundary_of(problem.instance) is not None
 
 
 def check_answers_in_plenty_of_memory(method: Method[Any], results: Iterable[Result]) -> None:

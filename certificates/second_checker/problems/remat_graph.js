@@ -6,7 +6,7 @@ const { Model, total } = require("../model.js");
 const { inputsOf, number } = require("./named.js");
 
 const SIZES = { t: "duration_ns", m: "output_bytes", w: "workspace_bytes" };
-const SILENT = ["backward", "result_of", "has_value"];
+const SILENT = ["backward", "result_of", "has_value", "operator_name"];
 
 // t, m, w are duration, output and workspace of each node, `reads` its inputs.
 function readGraph(instance) {

@@ -57,12 +57,18 @@ at :math:`t_w`, :math:`w < k`, would have, the *closure* of the cut. Every cut h
     \text{(lost)} \quad & Z_{w,p} + S_{w,p} \ge 1 && \forall p \in N'_w \\
     \text{(path)} \quad & Z_{w,p} + S_{w,p} \ge Z_{w,i} && \forall i,\; p \in \mathrm{in}(i)
 
+Where the choice of recomputations has a boundary :math:`b` (`Recomputation.once_after`), which is a
+cut then, what is needed behind it is there, or computed again, once in all:
+
+.. math::
+    \text{(once)} \quad & S_{w,i} + \sum_{v \ge w} R_{v,i} \le 1 && t_w = b,\; \forall i \in A_w
+
 Where the choice of recomputations (`Recomputation`) lets no stage of the window compute :math:`i`
 again, :math:`R_{w,i} = 0`, and where it lets none up to the first that reads :math:`p`, (need) is
 :math:`S_{w,p} \ge 1`.
 
 Rows are named ``need_t_p``, ``again_t_i_p``, ``stay_u_i`` with :math:`u = t_{w+1}`, ``memory_t``,
-``ever_t_i``, ``lost_t_p`` and ``path_t_i_p``.
+``ever_t_i``, ``lost_t_p``, ``path_t_i_p`` and ``once_i``.
 The time of a step is at least :math:`\sum_i C_i` and the optimum.
 
 Proof, for all schedules whose first computations follow the order of the graph
@@ -246,9 +252,16 @@ class WindowedFrontier:
         Raises
         ------
         InputError
-            If a cut is no node of the graph.
+            If a cut is no node of the graph, or the boundary of the recomputations is no cut.
         """
         check_within(self.cuts, len(problem.instance), "nodes")
+        boundary = self.recomputation.once_after(problem.instance)
+        if boundary is not None and boundary not in self.cuts:
+            raise InputError(
+                f"{self.cuts}",
+                field="cuts",
+                expected=f"name {boundary}, the last forward node",
+            )
         writer = WindowWriter(problem, self)
         return WindowedModel(
             graph=problem.instance,

@@ -35,6 +35,7 @@ from jettison.formulations.remat_graph.recomputation import (
     AnyNode,
     ForwardNodesInBackwardStages,
     Recomputation,
+    SavedOrOnce,
 )
 from jettison.formulations.remat_graph.windows.built import WindowedModel
 from jettison.formulations.remat_graph.windows.frontier import (
@@ -193,6 +194,37 @@ class Restricted(WindowPreset):
     def windows(self, graph: Graph) -> WindowedFrontier:
         """Return every cut and the chosen slots."""
         return _staged(graph, self.slots, ForwardNodesInBackwardStages())
+
+
+@dataclass(frozen=True)
+class SavedBetweenPasses(WindowPreset):
+    r"""`Restricted` for schedules of compilers: a value is saved, or recomputed once.
+
+    Between the passes, at the boundary :math:`b`, a value is saved for the backward pass, or it is
+    computed again there, once, and stays to its last use (`SavedOrOnce`). A schedule of
+    `Restricted` may do more: read a value that was saved, drop it and compute it again, and compute
+    it again in as many backward stages as it likes. With all slots the points are the schedules of
+    `ScheduleClass.SAVED_OR_ONCE`, and the optimum is that of the class; a relaxation bounds that.
+
+    Rows: (need), (again), (stay), (memory), (slot), (later), (once), (ever), (lost) and (path).
+
+    Take a schedule of the class in the form of `Residency`. If :math:`i` is computed again it is so
+    in one window, and its value of the forward pass is not read behind :math:`b`, so that
+    :math:`S_{b,i} = 0`: (once). A point is decoded as that of `Residency`: :math:`i` is computed
+    once, before the first of its readers behind :math:`b`. None of them can have read a value that
+    was there before, for by (need), (again) and a chain of (stay) that takes :math:`S_{b,i} = 1`.
+
+    Attributes
+    ----------
+    slots
+        Recomputation slots at which memory is counted.
+    """
+
+    slots: EverySlot | ChosenSlots = field(default_factory=EverySlot)
+
+    def windows(self, graph: Graph) -> WindowedFrontier:
+        """Return every cut and the chosen slots."""
+        return _staged(graph, self.slots, SavedOrOnce())
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ class WindowWriter:
         for w, t in enumerate(self.cuts[:-1]):
             if t in closed:
                 add_closure(self.builder, self.graph, once, t, self.R[w:], self.S[w])
+        self._add_once()
         window_of = {t: w for w, t in enumerate(self.cuts)}
         for t, q in self.frontier.slots:
             if q in self.R[window_of[t - 1]]:
@@ -140,6 +141,16 @@ class WindowWriter:
             [self.outputs[i] for i in beside],
             upper=self.limit - running,
         )
+
+    def _add_once(self) -> None:
+        """Add the rows (once) where the choice of recomputations has a boundary."""
+        boundary = self.recomputation.once_after(self.graph)
+        if boundary is None:
+            return
+        behind = self.cuts.index(boundary)
+        for i, stored in self.S[behind].items():
+            again = [R[i] for R in self.R[behind:] if i in R]
+            self.builder.add_row(f"once_{i}", [stored, *again], [1] * (1 + len(again)), upper=1)
 
     def _add_twins(self, w: int) -> None:
         t, S = self.cuts[w], self.S[w]

@@ -158,6 +158,7 @@ class FusedProgram:
                 backward=item.backward,
                 keep=item.keep,
                 result_of=item.inputs[0] if item.is_selection else None,
+                operator_name=item.operator_name,
             )
             for item in self.traced.operations
         ]

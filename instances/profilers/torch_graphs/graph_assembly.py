@@ -61,6 +61,7 @@ def traced_graph(
             backward=operation.backward,
             keep=operation.keep,
             result_of=operation.inputs[0] if operation.is_selection else None,
+            operator_name=operation.operator_name,
         )
         for operation, spread in zip(traced.operations, spreads, strict=True)
     )

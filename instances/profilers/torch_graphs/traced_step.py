@@ -30,7 +30,8 @@ the selection holds is counted twice, though it is there once.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,6 +96,11 @@ class TracedOperation:
     def is_selection(self) -> bool:
         """Whether it computes nothing, and only holds on to results of the operation it reads."""
         return self.target is operator.getitem
+
+    @property
+    def operator_name(self) -> str:
+        """The name of the operator; a selection has that of what takes one of several results."""
+        return operator_name(self.target)
 
 
 Source = tuple[fx.Node, int]
@@ -171,7 +177,9 @@ def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
         _in_step(name): node
         for node, name in zip(results, signature.buffers_to_mutate.values(), strict=False)
     }
-    reader = _Reader(module.graph, results[place], [*gradients.values()], [*new_buffers.values()])
+    reader = _StepReader(
+        module.graph, results[place], [*gradients.values()], [*new_buffers.values()]
+    )
     return TracedStep(
         operations=reader.operations(),
         module=module,
@@ -237,6 +245,17 @@ def is_random(node: fx.Node) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
+def operator_name(target: Any) -> str:
+    """Return the name of what a node of a trace calls: ``aten.mm.default``, ``operator.getitem``.
+
+    Functions that are no operators of PyTorch have their module and their name.
+    """
+    if isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        return str(target)
+    module = str(target.__module__).lstrip("_")
+    return f"{module}.{target.__name__}"
+
+
 def mask_place(target: Any, arguments: Sequence[Any]) -> int | None:
     """Return the position of the argument that selects the results to compute, if there is one."""
     schema = getattr(target, "_schema", None)
@@ -245,51 +264,45 @@ def mask_place(target: Any, arguments: Sequence[Any]) -> int | None:
     return place if place is not None and place < len(arguments) else None
 
 
-class _Reader:
-    """Reader of an exported graph that turns its nodes into operations.
+class OperationReader:
+    """Reader of a graph of operators, which turns its nodes into operations.
 
     A *source* is a node whose result is no view, with the number of the result where there are
     several.
+
+    Parameters
+    ----------
+    nodes
+        The nodes of the graph, in its order.
+    needed
+        Those that something needs; the others are left out.
+    backward
+        Those of the backward pass.
+    kept
+        Sources that stay in memory to the end.
     """
 
     def __init__(
         self,
-        graph: fx.Graph,
-        loss: fx.Node,
-        gradients: list[fx.Node],
-        new_buffers: list[fx.Node],
+        nodes: Sequence[fx.Node],
+        *,
+        needed: AbstractSet[fx.Node],
+        backward: AbstractSet[fx.Node],
+        kept: AbstractSet[Source],
     ) -> None:
-        self._nodes = list(graph.nodes)
-        self._loss = source_of(loss)
-        self._kept = {self._loss, *map(source_of, gradients)}
-        # A random draw that is not used advances the generator all the same.
-        drawn = [node for node in self._nodes if is_random(node)]
-        self._needed = self._all_needed([loss, *gradients, *drawn])
-        self._add_needed_by_buffers(new_buffers)
-        self._backward: set[fx.Node] = set()
+        self._nodes = nodes
+        self._needed = needed
+        self._backward = backward
+        self._kept = kept
         # For each source, whether it is read in the forward pass, in the backward pass, or in both.
         self._read: dict[Source, set[bool]] = {}
-        for node in self._nodes:
-            if self._is_seed(node) or not self._backward.isdisjoint(node.all_input_nodes):
-                self._backward.add(node)
-            if node in self._needed and not _is_inner(node):
+        for node in nodes:
+            if node in needed and not _is_inner(node):
                 for argument in node.all_input_nodes:
-                    self._read.setdefault(source_of(argument), set()).add(node in self._backward)
-
-    @property
-    def seed(self) -> fx.Node:
-        """The operation that makes the gradient of the loss with respect to itself."""
-        found = next((node for node in self._nodes if self._is_seed(node)), None)
-        if found is None:
-            raise InputError(
-                "no gradient depends on that of the loss",
-                field="model",
-                expected="give autograd functions a backward method that uses the gradient",
-            )
-        return found
+                    self._read.setdefault(source_of(argument), set()).add(node in backward)
 
     def operations(self) -> tuple[TracedOperation, ...]:
-        """Return the operations in order."""
+        """Return the operations in the order of the graph."""
         names: dict[Source, str] = {}
         found: list[TracedOperation] = []
         for node in self._nodes:
@@ -305,7 +318,7 @@ class _Reader:
             if selected:
                 found.append(self._selection(found[-1], selected))
                 names.update(dict.fromkeys(((node, place) for place in selected), found[-1].name))
-        return tuple(sorted(found, key=lambda operation: operation.backward))
+        return tuple(found)
 
     def _operation(
         self,
@@ -340,14 +353,6 @@ class _Reader:
             stored=stored,
         )
 
-    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
-        """Return which results of an operation the backward pass reads; empty if it reads all."""
-        node = operation.node
-        if operation.backward or operation.keep or mask_place(node.target, node.args) is not None:
-            return ()
-        late = tuple(place for place in operation.stored if True in self._read[node, place])
-        return late if len(late) < len(operation.stored) else ()
-
     def _selection(self, operation: TracedOperation, places: tuple[int, ...]) -> TracedOperation:
         held = {place: operation.results[place] for place in places}
         return replace(
@@ -366,6 +371,54 @@ class _Reader:
 
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
         """Return the parts of a node, each a name suffix with the results that it computes."""
+        return [("", tuple(range(len(_results(node)))))]
+
+    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
+        """Return the results of an operation that a selection after it holds; empty for none."""
+        return ()
+
+
+class _StepReader(OperationReader):
+    """Reader of an exported step, whose loss begins the backward pass."""
+
+    def __init__(
+        self,
+        graph: fx.Graph,
+        loss: fx.Node,
+        gradients: list[fx.Node],
+        new_buffers: list[fx.Node],
+    ) -> None:
+        nodes = list(graph.nodes)
+        self._loss = source_of(loss)
+        kept = {self._loss, *map(source_of, gradients)}
+        # A random draw that is not used advances the generator all the same.
+        drawn = [node for node in nodes if is_random(node)]
+        needed = all_needed(nodes, [loss, *gradients, *drawn])
+        _add_needed_by_buffers(nodes, new_buffers, needed, kept)
+        backward: set[fx.Node] = set()
+        for node in nodes:
+            if self._is_seed(node) or not backward.isdisjoint(node.all_input_nodes):
+                backward.add(node)
+        super().__init__(nodes, needed=needed, backward=backward, kept=kept)
+
+    @property
+    def seed(self) -> fx.Node:
+        """The operation that makes the gradient of the loss with respect to itself."""
+        found = next((node for node in self._nodes if self._is_seed(node)), None)
+        if found is None:
+            raise InputError(
+                "no gradient depends on that of the loss",
+                field="model",
+                expected="give autograd functions a backward method that uses the gradient",
+            )
+        return found
+
+    def operations(self) -> tuple[TracedOperation, ...]:
+        """Return the operations, forward ones first."""
+        return tuple(sorted(super().operations(), key=lambda operation: operation.backward))
+
+    def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
+        """Return the parts of a node, each a name suffix with the results that it computes."""
         places = tuple(range(len(_results(node))))
         if mask_place(node.target, node.args) is None:
             return [("", places)]
@@ -374,32 +427,48 @@ class _Reader:
         others = tuple(place for place in made if place not in weights)
         return [(suffix, part) for suffix, part in (("", others), (".weights", weights)) if part]
 
+    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
+        """Return which results of an operation the backward pass reads; empty if it reads all."""
+        node = operation.node
+        if operation.backward or operation.keep or mask_place(node.target, node.args) is not None:
+            return ()
+        late = tuple(place for place in operation.stored if True in self._read[node, place])
+        return late if len(late) < len(operation.stored) else ()
+
     def _is_seed(self, node: fx.Node) -> bool:
         return node.target is torch.ops.aten.ones_like.default and (
             source_of(node.args[0]) == self._loss
         )
 
-    def _all_needed(self, wanted: list[fx.Node]) -> set[fx.Node]:
-        found = set(wanted)
-        for node in reversed(self._nodes):
-            if node in found:
-                found.update(node.all_input_nodes)
-        return found
 
-    def _add_needed_by_buffers(self, new_buffers: list[fx.Node]) -> None:
-        """Add operations that only a buffer's new value needs, if they read values of the step."""
-        of_step = {node for node in self._needed if node.op == "call_function"}
-        more = self._all_needed(new_buffers) - self._needed
-        for node in self._nodes:
-            if node in more and not of_step.isdisjoint(node.all_input_nodes):
-                of_step.add(node)
-        for node in new_buffers:
-            if node in of_step & more:
-                self._needed |= self._all_needed([node])
-                source = source_of(node)
-                # Another result of an operation that runs anyway is not kept with the rest of it.
-                if source[0] in more:
-                    self._kept.add(source)
+def all_needed(nodes: Sequence[fx.Node], wanted: Iterable[fx.Node]) -> set[fx.Node]:
+    """Return the nodes that these need, themselves included; `nodes` is in topological order."""
+    found = set(wanted)
+    for node in reversed(nodes):
+        if node in found:
+            found.update(node.all_input_nodes)
+    return found
+
+
+def _add_needed_by_buffers(
+    nodes: Sequence[fx.Node],
+    new_buffers: Sequence[fx.Node],
+    needed: set[fx.Node],
+    kept: set[Source],
+) -> None:
+    """Add operations that only a buffer's new value needs, if they read values of the step."""
+    of_step = {node for node in needed if node.op == "call_function"}
+    more = all_needed(nodes, new_buffers) - needed
+    for node in nodes:
+        if node in more and not of_step.isdisjoint(node.all_input_nodes):
+            of_step.add(node)
+    for node in new_buffers:
+        if node in of_step & more:
+            needed |= all_needed(nodes, [node])
+            source = source_of(node)
+            # Another result of an operation that runs anyway is not kept with the rest of it.
+            if source[0] in more:
+                kept.add(source)
 
 
 def _is_inner(node: fx.Node) -> bool:

@@ -158,7 +158,7 @@ class GraphAnnealing:
             Lower bound on the time.
         """
         schedule = GraphSchedule.from_computations(self._problem.instance, computations)
-        if self._take(schedule) is not ScheduleClass.STAGED:
+        if not ScheduleClass.STAGED.covers(self._take(schedule)):
             return
         # A new search each time, whose price of memory is the initial one.
         self._repaired += self._repair.tried
@@ -186,7 +186,8 @@ class GraphAnnealing:
 
     @property
     def _can_start(self) -> bool:
-        return self.schedule is not None and self.schedule_class is ScheduleClass.STAGED
+        found = self.schedule_class
+        return found is not None and ScheduleClass.STAGED.covers(found)
 
     def _start_from_best(self) -> None:
         assert self.schedule is not None

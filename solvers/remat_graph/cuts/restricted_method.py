@@ -24,7 +24,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from jettison.formulations.milp.array_model import Floats
-from jettison.formulations.remat_graph.recomputation import ForwardNodesInBackwardStages
+from jettison.formulations.remat_graph.recomputation import (
+    ForwardNodesInBackwardStages,
+    Recomputation,
+)
 from jettison.formulations.remat_graph.windows.built import WindowedModel
 from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
 from jettison.instances.remat_graph.problem import RematGraph
@@ -96,6 +99,10 @@ class RestrictedRounds(Rounds[WindowedModel]):
     ----------
     problem, options, clock, params
         As for the method.
+    recomputation
+        What may be computed again.
+    schedule_class
+        The class of starts.
 
     Attributes
     ----------
@@ -104,9 +111,16 @@ class RestrictedRounds(Rounds[WindowedModel]):
     """
 
     def __init__(
-        self, problem: RematGraph, options: SolveOptions, clock: Clock, params: RestrictedParams
+        self,
+        problem: RematGraph,
+        options: SolveOptions,
+        clock: Clock,
+        params: RestrictedParams,
+        recomputation: Recomputation | None = None,
+        schedule_class: ScheduleClass = ScheduleClass.STAGED,
     ) -> None:
         graph, memory_bytes = problem.instance, problem.memory_bytes
+        self._recomputation = recomputation or ForwardNodesInBackwardStages()
         self.incumbent: Incumbent[GraphSchedule] = Incumbent(
             lambda schedule: schedule.replay(graph, memory_bytes),
             graph.base_time_ns,
@@ -127,7 +141,10 @@ class RestrictedRounds(Rounds[WindowedModel]):
         if any(node.keep for node in graph.nodes):
             # Staged schedules compute nothing after the last node, so no window may follow it.
             self._rows.cuts.add(len(graph) - 1)
-        self.incumbent.begin_from(options.start, GraphSchedule, ScheduleClass.STAGED)
+        boundary = self._recomputation.once_after(graph)
+        if boundary is not None:
+            self._rows.cuts.add(boundary)
+        self.incumbent.begin_from(options.start, GraphSchedule, schedule_class)
         # A point of the first model, if it is a restricted schedule; HiGHS tells.
         self._given = self.incumbent.schedule
         self._start: Floats | None = None
@@ -145,7 +162,7 @@ class RestrictedRounds(Rounds[WindowedModel]):
             tuple(sorted(self._rows.cuts)),
             tuple(sorted(self._rows.slots)),
             ScheduleClass.STAGED,
-            ForwardNodesInBackwardStages(),
+            self._recomputation,
         )
         most = self._params.most_columns
         if frontier.num_columns(self._problem.instance) > most:

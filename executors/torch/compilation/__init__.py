@@ -1,0 +1,1 @@
+"""Plans of remat-graph under ``torch.compile``: joint graphs cut into forward and backward."""

@@ -1,0 +1,149 @@
+"""Plan of a joint graph: its schedule, and what the solver knows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Amount, Memory, amount_or_share, bytes_of
+from jettison.instances.core.units import format_bytes
+from jettison.instances.profilers.torch_graphs.joint_graph import JointGraph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.gap import gap_of
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve
+from jettison.torch.accepted_replay import accepted_replay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """Way in which plans are found.
+
+    Attributes
+    ----------
+    memory
+        Limit on the peak: bytes, or a share of the peak without recomputation.
+    method, time_limit_s, gap
+        As in `solve`.
+    """
+
+    memory: Memory | str | int
+    method: str | None = None
+    time_limit_s: float | None = 60.0
+    gap: float = 0.0
+
+    def limit_bytes(self, joint: JointGraph) -> int:
+        """Return the limit on everything that is counted, in bytes."""
+
+        def peak() -> int:
+            return store_all_bytes(joint)
+
+        memory = amount_or_share(
+            self.memory, peak, "write an amount (4GiB) or a share of the peak (60%)"
+        )
+        return bytes_of(memory, peak)
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedPlan:
+    """Schedule of a joint graph, confirmed by the replay.
+
+    Attributes
+    ----------
+    schedule
+        The schedule.
+    limit_bytes
+        The limit on everything that is counted.
+    predicted_peak_bytes
+        The peak by the replay, with what is no node of the graph (`JointGraph.reserve_bytes`).
+    time_ns, base_time_ns
+        Time of a step by the replay, and without recomputation.
+    bound_ns
+        Lower bound on the time of schedules of the class `bound_class`; None if there is none.
+    bound_class
+        Name of that class.
+    """
+
+    schedule: GraphSchedule
+    limit_bytes: int
+    predicted_peak_bytes: int
+    time_ns: int
+    base_time_ns: int
+    bound_ns: int | None
+    bound_class: str | None
+
+    @property
+    def overhead(self) -> float:
+        """Recomputation as a share of the step without it."""
+        return float(Fraction(self.time_ns - self.base_time_ns, max(1, self.base_time_ns)))
+
+    @property
+    def gap(self) -> float | None:
+        """Share of the recomputation that the bound leaves open; None without a bound."""
+        if self.bound_ns is None:
+            return None
+        return gap_of(self.time_ns, self.bound_ns, self.base_time_ns)
+
+
+def store_all_bytes(joint: JointGraph) -> int:
+    """Return the peak of a joint graph without recomputation."""
+    return joint.graph.store_all_peak_bytes + joint.reserve_bytes
+
+
+def solve_plan(joint: JointGraph, planning: Planning) -> SolvedPlan:
+    """Find a schedule of a joint graph within a limit.
+
+    Raises
+    ------
+    InputError
+        If none was found: the message has the least memory that would do, where it is known.
+    """
+    limit = planning.limit_bytes(joint)
+    for_nodes = max(0, limit - joint.reserve_bytes)
+    result = solve(
+        RematGraph(joint.to_solve, Amount(for_nodes)),
+        planning.method,
+        time_limit=planning.time_limit_s,
+        gap=planning.gap,
+    )
+    if not isinstance(result.schedule, GraphSchedule):
+        raise _no_plan(joint, limit, result)
+    problem = RematGraph(joint.graph, Amount(for_nodes))
+    replay = accepted_replay(problem, result.schedule)
+    counted = joint.penalty_ns * len(joint.penalised)
+    if result.time_ns is not None and result.time_ns != replay.time_ns + counted:
+        raise InputError(
+            f"what {result.method} found within {format_bytes(limit)} frees an output of the model,"
+            " which its user holds",
+            field="memory",
+            expected="give more memory",
+        )
+    bound = result.bound
+    return SolvedPlan(
+        schedule=result.schedule,
+        limit_bytes=limit,
+        predicted_peak_bytes=replay.peak_bytes + joint.reserve_bytes,
+        time_ns=replay.time_ns,
+        base_time_ns=joint.graph.base_time_ns,
+        bound_ns=None if bound is None else bound.time_ns - counted,
+        bound_class=None if bound is None else str(bound.valid_for),
+    )
+
+
+def _no_plan(joint: JointGraph, limit: int, result: Result) -> InputError:
+    known = result.infeasibility
+    least = None if known is None else known.least_memory_bytes
+    if least is None:
+        expected = "give more memory or time"
+    else:
+        total = least + joint.reserve_bytes
+        words = "would do" if known is not None and known.is_exact else "are needed at least"
+        expected = f"give more: {format_bytes(total)} ({total} bytes) {words}"
+    return InputError(
+        f"{result.method} found no schedule within {format_bytes(limit)} ({limit} bytes)"
+        f" ({result.status})",
+        field="memory",
+        expected=expected,
+    )

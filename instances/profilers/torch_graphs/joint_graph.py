@@ -1,0 +1,458 @@
+r"""Joint graph of a model, as ahead-of-time autograd hands it to a partitioner, as an instance.
+
+The graph has the forward and the backward operators of one call of a model. Its inputs are
+*primals* (parameters, buffers, inputs) and *tangents* (gradients with respect to the outputs); its
+outputs are those of the forward pass, then the gradients of the primals.
+
+An operator that an output of the forward pass needs is *forward*, and so is one that draws random
+numbers; all others are *backward*. Of those, the ones that need no tangent run right before their
+first reader. Views are no operators, as in `traced_step`. Of an operator with several results that
+something reads, each result has a life of its own: the operator is a node without a value, and its
+results follow it (`Node.has_value`).
+
+Primals are resident and not counted. What else is there and no node of the graph is in
+`JointGraph.reserve_bytes`, as if it were there from the beginning:
+
+- tangents, which the caller makes when the backward pass begins;
+- outputs of the forward pass that are small: they stay with the user, whatever the schedule does;
+- old contents of primals that the graph writes to and reads, of which a copy is saved where the
+  backward pass reads them, and the new contents until they are written;
+- states of the generator for operators that draw, and seeds, which are drawn once.
+
+An output that is not small is kept: it is in memory from its first computation to the end, since
+the user has it. No schedule gains by freeing it in between, as the memory would not be free. For
+this its operator is as dear in the graph that is solved as the whole step is (`to_solve`); a
+schedule that runs it once has the same time in `graph`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    OperationReader,
+    Source,
+    TracedOperation,
+    all_needed,
+    is_random,
+    is_view,
+    operator_name,
+    source_of,
+)
+from jettison.instances.remat_graph.graph import Graph, Node
+
+_COPY = torch.ops.aten.copy_.default
+# An output below this share of what all results have together is small.
+_SMALL_SHARE = 1000
+_IN_BACKWARD = "must_be_in_backward"
+
+
+@dataclass(frozen=True)
+class JointEnds:
+    """Inputs and outputs of a joint graph.
+
+    Attributes
+    ----------
+    primals, tangents
+        Placeholders.
+    forward, backward
+        Outputs, in order: nodes, or None where there is nothing.
+    forward_descriptions, backward_descriptions
+        Their descriptions by ahead-of-time autograd; None where it gives none.
+    forward_writes, backward_writes
+        Writes to primals (``copy_``), which end the pass.
+    """
+
+    primals: tuple[fx.Node, ...]
+    tangents: tuple[fx.Node, ...]
+    forward: tuple[Any, ...]
+    backward: tuple[Any, ...]
+    forward_descriptions: tuple[Any, ...]
+    backward_descriptions: tuple[Any, ...]
+    forward_writes: tuple[fx.Node, ...]
+    backward_writes: tuple[fx.Node, ...]
+
+    @cached_property
+    def written(self) -> frozenset[fx.Node]:
+        """Primals whose contents are others after the forward pass."""
+        found = {node.args[0] for node in self.forward_writes}
+        places = {node.meta.get("desc"): node for node in self.primals}
+        for description in self.forward_descriptions:
+            # Where the graph does not write itself, its caller copies these outputs.
+            changed = getattr(description, "mutated_input", None)
+            if changed is not None and changed in places:
+                found.add(places[changed])
+        return frozenset(found)
+
+
+@dataclass(frozen=True)
+class JointGraph:
+    """Joint graph of a model and the instance that schedules are made for.
+
+    Attributes
+    ----------
+    module
+        The graph as it was read; its attributes are constants.
+    graph
+        The instance.
+    operations
+        The operators in the order of the instance, forward ones first.
+    owners
+        For each node of the instance, the position of its operator in `operations`, and the number
+        of its result where it is one of several.
+    resident
+        Operators that run once, first of all, and whose results stay (seeds).
+    ends
+        Inputs and outputs.
+    once
+        Positions of the nodes that the user holds: outputs that are not small.
+    reserve_bytes
+        Memory for what is no node, as the module says.
+    """
+
+    module: fx.GraphModule
+    graph: Graph
+    operations: tuple[TracedOperation, ...]
+    owners: tuple[tuple[int, int | None], ...]
+    resident: tuple[fx.Node, ...]
+    ends: JointEnds
+    once: frozenset[int]
+    reserve_bytes: int
+
+    @cached_property
+    def penalty_ns(self) -> int:
+        """Time that `to_solve` adds to the operator of each node in `once`."""
+        return self.graph.base_time_ns + 1
+
+    @cached_property
+    def penalised(self) -> tuple[int, ...]:
+        """Positions of the operators that may run once only."""
+        return tuple(sorted({self.graph.operators[node] for node in self.once}))
+
+    @cached_property
+    def to_solve(self) -> Graph:
+        """The instance with the penalty of those operators added."""
+        nodes = list(self.graph.nodes)
+        for node in self.penalised:
+            nodes[node] = replace(
+                nodes[node], duration_ns=nodes[node].duration_ns + self.penalty_ns
+            )
+        return Graph(self.graph.name, tuple(nodes), provenance=self.graph.provenance)
+
+
+def read_joint_graph(
+    module: fx.GraphModule,
+    *,
+    forward_outputs: int,
+    cost: OperatorCost,
+    name: str = "joint-graph",
+    provenance: Provenance | None = None,
+) -> JointGraph:
+    """Read a joint graph as an instance; nothing is computed unless `cost` measures.
+
+    Parameters
+    ----------
+    module
+        The joint graph. Its nodes have fake values (``meta["val"]``).
+    forward_outputs
+        How many of its outputs are those of the forward pass (``num_fwd_outputs``).
+    cost
+        Source of the durations.
+    name, provenance
+        Of the instance.
+
+    Raises
+    ------
+    InputError
+        If sizes are symbolic, or an operator cannot be computed again and is named: it writes to
+        its arguments, calls other graphs, or talks to other processes.
+    """
+    nodes = [node for node in module.graph.nodes if node.op != "output"]
+    ends = _ends(module, nodes, forward_outputs)
+    _check_nodes(nodes, ends)
+    wanted = [item for item in (*ends.forward, *ends.forward_writes) if isinstance(item, fx.Node)]
+    drawn = [node for node in nodes if is_random(node)]
+    late = _depends_on(nodes, ends.tangents)
+    forward = all_needed(nodes, [*wanted, *(node for node in drawn if node not in late)])
+    last = [item for item in (*ends.backward, *ends.backward_writes) if isinstance(item, fx.Node)]
+    needed = forward | all_needed(nodes, [*last, *drawn])
+    resident = tuple(node for node in nodes if node in needed and _is_seed(node))
+    needed -= {*resident, *ends.forward_writes, *ends.backward_writes}
+    # The gradients, and what the user holds of the outputs, stay to the end.
+    gradients = {source_of(node) for node in last}
+    outputs = {source_of(item) for item in ends.forward if isinstance(item, fx.Node)}
+    written = {source_of(node.args[1]) for node in ends.forward_writes}
+    reader = OperationReader(
+        nodes,
+        needed=needed,
+        backward=needed - forward,
+        kept=frozenset(gradients | outputs | written),
+    )
+    operations = _in_order(reader.operations(), late)
+    total = sum(item.output_bytes for item in operations)
+    small = {source for source in outputs if source_bytes(source) * _SMALL_SHARE <= total}
+    kept = frozenset(gradients | (outputs - small))
+    assembly = _Assembly(operations, kept, outputs - small, cost)
+    return JointGraph(
+        module=module,
+        graph=Graph(
+            name, tuple(assembly.nodes), provenance=provenance or Provenance(source=cost.source)
+        ),
+        operations=operations,
+        owners=tuple(assembly.owners),
+        resident=resident,
+        ends=ends,
+        once=frozenset(
+            position
+            for position, (owner, place) in enumerate(assembly.owners)
+            if assembly.nodes[position].has_value
+            and not operations[owner].backward
+            and any(
+                (operations[owner].node, stored) in outputs - small
+                for stored in (operations[owner].stored if place is None else (place,))
+            )
+        ),
+        reserve_bytes=_reserve_bytes(operations, ends, resident, small, written),
+    )
+
+
+def source_bytes(source: Source) -> int:
+    """Return the size of the storage of a result."""
+    value = source[0].meta["val"]
+    if isinstance(value, tuple | list):
+        value = value[source[1]]
+    return int(value.untyped_storage().nbytes()) if isinstance(value, Tensor) else 0
+
+
+def _ends(module: fx.GraphModule, nodes: Sequence[fx.Node], count: int) -> JointEnds:
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    outputs = list(output.args[0])
+    descriptions = list(output.meta.get("desc", [None] * len(outputs)))
+    writes = [node for node in nodes if node.target is _COPY]
+    late = [node for node in writes if node.meta.get("partitioner_tag") == _IN_BACKWARD]
+    places = [node for node in nodes if node.op == "placeholder"]
+    return JointEnds(
+        primals=tuple(node for node in places if "tangents" not in str(node.target)),
+        tangents=tuple(node for node in places if "tangents" in str(node.target)),
+        forward=tuple(outputs[:count]),
+        backward=tuple(outputs[count:]),
+        forward_descriptions=tuple(descriptions[:count]),
+        backward_descriptions=tuple(descriptions[count:]),
+        forward_writes=tuple(node for node in writes if node not in late),
+        backward_writes=tuple(late),
+    )
+
+
+def _check_nodes(nodes: Iterable[fx.Node], ends: JointEnds) -> None:
+    """Check that all sizes are numbers, and that each operator can be computed again."""
+    for node in nodes:
+        if node.op == "placeholder" and not isinstance(node.meta.get("val"), Tensor):
+            raise InputError(
+                f"the input {node.name} is no tensor but {type(node.meta.get('val')).__name__}",
+                field="model",
+                expected="compile with dynamic=False, and without functionalize_rng_ops",
+            )
+        for value in _values(node):
+            if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or (
+                isinstance(value, Tensor)
+                and any(isinstance(size, torch.SymInt) for size in value.shape)
+            ):
+                raise InputError(
+                    f"{node.name} has a size that is not known ({node.target})",
+                    field="model",
+                    expected="compile with dynamic=False, and give the model no shapes that depend"
+                    " on values: a plan is made for one shape",
+                )
+        if node.op == "call_function":
+            _check_operator(node, ends)
+
+
+def _check_operator(node: fx.Node, ends: JointEnds) -> None:
+    target = node.target
+    if target is operator.getitem:
+        return
+    reason = None
+    if target is _COPY:
+        if node.args[0] not in ends.primals:
+            reason = "writes to a value that is no input of the graph"
+    elif isinstance(target, torch._ops.HigherOrderOperator):
+        reason = "calls other graphs, whose operators are not seen"
+    elif not isinstance(target, torch._ops.OpOverload):
+        reason = "is no operator of PyTorch"
+    elif target._schema.is_mutable:
+        reason = "writes to its arguments"
+    elif target.namespace in {"_c10d_functional", "c10d_functional"}:
+        reason = "talks to other processes, and would do so again"
+    elif not any(isinstance(value, Tensor) for value in _values(node)):
+        reason = "makes no tensor"
+    if reason is not None:
+        raise InputError(
+            f"{node.name} cannot be computed again: {target} {reason}",
+            field="model",
+            expected="leave it outside of the compiled model",
+        )
+
+
+def _values(node: fx.Node) -> tuple[Any, ...]:
+    value = node.meta.get("val")
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def _is_seed(node: fx.Node) -> bool:
+    """Whether a node draws seeds of later operators, as Inductor writes random numbers."""
+    return is_random(node) and str(node.target).startswith("prims.inductor_seed")
+
+
+def _depends_on(nodes: Iterable[fx.Node], first: Iterable[fx.Node]) -> set[fx.Node]:
+    found = set(first)
+    for node in nodes:
+        if not found.isdisjoint(node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _in_order(
+    operations: Sequence[TracedOperation], late: set[fx.Node]
+) -> tuple[TracedOperation, ...]:
+    """Return forward operations, then backward ones; those without a tangent before a reader."""
+    of_node = {item.node: item for item in operations}
+    placed: dict[fx.Node, TracedOperation] = {
+        item.node: item for item in operations if not item.backward
+    }
+
+    def place(first: TracedOperation) -> None:
+        # A stack, since graphs are deeper than Python's recursion goes.
+        stack = [first]
+        while stack:
+            before = [
+                of_node[source]
+                for source, _ in map(source_of, stack[-1].node.all_input_nodes)
+                if source in of_node and source not in placed
+            ]
+            if before:
+                stack.append(before[0])
+            else:
+                item = stack.pop()
+                placed.setdefault(item.node, item)
+
+    for item in (*(item for item in operations if item.node in late), *operations):
+        place(item)
+    return tuple(placed.values())
+
+
+class _Assembly:
+    """Nodes of the instance, with the operator and the number of the result of each."""
+
+    def __init__(
+        self,
+        operations: Sequence[TracedOperation],
+        kept: frozenset[Source],
+        large_outputs: frozenset[Source] | set[Source],
+        cost: OperatorCost,
+    ) -> None:
+        self.nodes: list[Node] = []
+        self.owners: list[tuple[int, int | None]] = []
+        self._kept = kept
+        self._name_of: dict[Source, str] = {}
+        self._large_outputs = large_outputs
+        for position, item in enumerate(operations):
+            self._add(position, item, cost.spread_ns(item)[1])
+
+    def _add(self, position: int, item: TracedOperation, duration_ns: int) -> None:
+        is_one = len(item.stored) < 2
+        self.nodes.append(
+            Node(
+                name=item.name,
+                duration_ns=duration_ns,
+                output_bytes=item.output_bytes if is_one else 0,
+                inputs=self._inputs(item),
+                workspace_bytes=item.unread_bytes + (0 if is_one else item.output_bytes),
+                backward=item.backward,
+                keep=is_one and any((item.node, place) in self._kept for place in item.stored),
+                has_value=is_one,
+                operator_name=item.operator_name,
+            )
+        )
+        self.owners.append((position, None))
+        for place in item.stored:
+            source = (item.node, place)
+            self._name_of[source] = item.name if is_one else f"{item.name}.{place}"
+            if not is_one:
+                self.nodes.append(
+                    Node(
+                        name=self._name_of[source],
+                        duration_ns=0,
+                        output_bytes=source_bytes(source),
+                        inputs=(item.name,),
+                        backward=item.backward,
+                        keep=source in self._kept,
+                        result_of=item.name,
+                        operator_name=operator_name(operator.getitem),
+                    )
+                )
+                self.owners.append((position, place))
+
+    def _inputs(self, item: TracedOperation) -> tuple[str, ...]:
+        sources = [source_of(argument) for argument in item.node.all_input_nodes]
+        found = [self._name_of[source] for source in sources if source in self._name_of]
+        if any(source.op == "placeholder" and _is_tangent(source) for source, _ in sources):
+            # The caller has these outputs when it gives their gradients.
+            found += [
+                self._name_of[source]
+                for source in sorted(self._large_outputs, key=lambda item: (item[0].name, item[1]))
+                if source in self._name_of
+            ]
+        return tuple(dict.fromkeys(found))
+
+
+def _is_tangent(node: fx.Node) -> bool:
+    return "tangents" in str(node.target)
+
+
+def _reserve_bytes(
+    operations: Sequence[TracedOperation],
+    ends: JointEnds,
+    resident: Sequence[fx.Node],
+    small: set[Source],
+    written: set[Source],
+) -> int:
+    read = {
+        source
+        for item in operations
+        for argument in item.node.all_input_nodes
+        for source in (source_of(argument)[0],)
+    }
+    states = sum(state_bytes(item.node) for item in operations if is_random(item.node))
+    return states + sum(
+        source_bytes(source)
+        for source in (
+            *((node, 0) for node in ends.tangents),
+            *((node, 0) for node in resident),
+            *((node, 0) for node in ends.written if node in read),
+            *(source for source in small | written if source[0].op == "call_function"),
+        )
+    )
+
+
+def state_bytes(node: fx.Node) -> int:
+    """Return the size of the state of the generator that an operator draws from."""
+    value = next(item for item in _values(node) if isinstance(item, Tensor))
+    if value.device.type == "cpu":
+        return int(torch.get_rng_state().nbytes)
+    # A seed and an offset.
+    return 16
+
+
+def is_operator(node: fx.Node) -> bool:
+    """Whether a node is an operator: it computes something, and is no view."""
+    return node.op == "call_function" and node.target is not operator.getitem and not is_view(node)

@@ -1,0 +1,1 @@
+"""Planners of frameworks and libraries: what is saved and what is recomputed, by their rules."""
