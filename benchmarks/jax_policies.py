@@ -96,8 +96,17 @@ def rows(name: str) -> Iterator[list[object]]:
 def main() -> None:
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(
-        "step,policy,limit,xla_bytes,xla_little_memory_bytes,predicted_bytes,overhead,bound,"
-        "cpu_seconds".split(",")
+        [
+            "step",
+            "policy",
+            "limit",
+            "xla_bytes",
+            "xla_little_memory_bytes",
+            "predicted_bytes",
+            "overhead",
+            "bound",
+            "cpu_seconds",
+        ]
     )
     for name in STEPS:
         for row in rows(name):

@@ -44,8 +44,9 @@ def aval_bytes(aval: Any) -> int:
     """Return the size of an array; of a key of random numbers, that of its data."""
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
         data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
-        return aval_bytes(data)
-    return math.prod(aval.shape) * np.dtype(aval.dtype).itemsize
+        size: int = aval_bytes(data)
+        return size
+    return int(math.prod(aval.shape) * np.dtype(aval.dtype).itemsize)
 
 
 def equation_flops(source: Any) -> int:

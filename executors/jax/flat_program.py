@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 _NO_SCOPES = frozenset({"", "rematted_computation"})
 # The number of a value, or a literal.
-Value = int | Literal
+Value: TypeAlias = "int | Literal"
 
 # Calls that mean what their equations mean. A plan takes the place of jax.checkpoint.
 CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import jax
 
 from jettison.instances.core.units import format_bytes
-from jettison.jax.compiled_memory import COMMON_POLICIES, scheduler_options
+from jettison.jax.compiled_memory import COMMON_POLICIES, Options, scheduler_options
 from jettison.jax.named_program import LoopBodies
 from jettison.jax.policy_plan import PolicyPlan
 from jettison.jax.policy_search import PolicySearch
@@ -79,7 +79,7 @@ class MemoryReport:
 def memory_report(search: PolicySearch, plan: PolicyPlan) -> MemoryReport:
     """Return the memory of a step with a plan, without one, and with the common policies."""
     step = search.graph(LoopBodies.SAVED)
-    settings = (search.options, scheduler_options(jax.default_backend()), {})
+    settings: tuple[Options, ...] = (search.options, scheduler_options(jax.default_backend()), {})
     searches = [replace(search, options=options) for options in settings]
     rows = []
     for name, policy in (("plain", None), *COMMON_POLICIES.items()):

@@ -133,6 +133,7 @@ def _traced(signature: CallSignature, has_aux: bool) -> tuple[NamedProgram, Any,
                 field="has_aux",
                 expected="return the loss and what comes with it, or leave has_aux out",
             )
+        results: list[Any]
         results, tree = jax.tree.flatten(value)
         count = len(jax.tree.leaves(value[0])) if has_aux else len(results)
         found.extend((tree, count))

@@ -49,15 +49,15 @@ Proof
 -----
 Take a saved set whose members are all read in the backward pass (others change nothing and can be
 left out), and the columns as they are defined. A value that the backward pass reads and that is not
-saved is computed again (lost), and so is in turn what that reads (path). While a forward node runs, what was saved before
-stays, since something in the backward pass reads it (forward). While :math:`t \in \bar F` runs,
-:math:`i` with :math:`t < a_i < \infty` is in memory if it was saved, or if it was computed again
-for something up to :math:`t` (stay), (back): :math:`a_i` reads it, and nothing is computed a third
-time. If :math:`a_i = \infty`, a saved :math:`i` is in memory as long as a :math:`j` that reads it
-is to be computed again and has not been needed yet (wait). What is needed and not saved needs its
-inputs (need). So the optimum is at most the recomputation of the best saved set. What is in memory
-*between* first computations, while something is computed again, is not counted: the optimum is a
-lower bound, which is reached if its saved set fits.
+saved is computed again (lost), and so is in turn what that reads (path). While a forward node runs,
+what was saved before stays, since something in the backward pass reads it (forward). While
+:math:`t \in \bar F` runs, :math:`i` with :math:`t < a_i < \infty` is in memory if it was saved, or
+if it was computed again for something up to :math:`t` (stay), (back): :math:`a_i` reads it, and
+nothing is computed a third time. If :math:`a_i = \infty`, a saved :math:`i` is in memory as long
+as a :math:`j` that reads it is to be computed again and has not been needed yet (wait). What is
+needed and not saved needs its inputs (need). So the optimum is at most the recomputation of the
+best saved set. What is in memory *between* first computations, while something is computed again,
+is not counted: the optimum is a lower bound, which is reached if its saved set fits.
 """
 
 from __future__ import annotations

@@ -94,10 +94,10 @@ def measure_saved_set(graph: Graph, computations: Sequence[int]) -> SavedSetRun:
     first: list[int] = [0] * len(graph)
     seen = [False] * len(graph)
     for place, position in enumerate(computations):
-        node = graph.nodes[position]
-        stored += node.output_bytes
-        here = stored + node.workspace_bytes
-        time_ns += node.duration_ns
+        run = graph.nodes[position]
+        stored += run.output_bytes
+        here = stored + run.workspace_bytes
+        time_ns += run.duration_ns
         if seen[position]:
             again = max(again, here)
         else:

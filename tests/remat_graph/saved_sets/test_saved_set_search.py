@@ -93,8 +93,9 @@ def test_bound_and_set_enclose_the_best_of_all_sets() -> None:
         tried += best > graph.base_time_ns
         met += found.replay.time_ns == best
         settled += found.bound_ns == best
-    # What all sets together cannot beat was found in each, and proved in nearly each, of these.
-    assert (tried, met, settled) == (0, 0, 0)
+    # In 47 of these steps something must be computed again. The best set is found wherever one
+    # fits, and proved best in all of these steps but one.
+    assert (tried, met, settled) == (47, 48, 47)
 
 
 def test_a_model_with_a_row_for_each_node_is_no_higher_than_the_best_set() -> None:
