@@ -30,6 +30,7 @@ schedule that runs it once has the same time in `graph`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
