@@ -39,7 +39,7 @@ if util.find_spec("torch") is None:
 
 from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.profile_warning import ProfileWarning
-from jettison.torch.captured_step import CapturedStep
+from jettison.torch.captured.step import CapturedStep
 from jettison.torch.checkpoint_sequential import checkpoint_sequential_optimal
 from jettison.torch.checkpoint_step import checkpoint_step_optimal
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Prediction

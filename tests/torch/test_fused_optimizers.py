@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
 from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter  # noqa: E402
-from jettison.instances.profilers.torch_graphs.fused_optimizers import (  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.optimizers import (  # noqa: E402
     SGD,
     Adam,
     Hyperparameters,

@@ -13,19 +13,19 @@ from jettison.instances.multi_model.instance import MultiModel
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn
 
-from jettison.instances.profilers.torch_graphs.fused_optimizers import SGD, Adam  # noqa: E402
-from jettison.instances.profilers.torch_graphs.fused_profiles import (  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.optimizers import SGD, Adam  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.profiles import (  # noqa: E402
     profile_multi_model,
 )
-from jettison.instances.profilers.torch_graphs.fused_program import FusedProgram  # noqa: E402
-from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
-from jettison.instances.profilers.torch_graphs.swapped_profiles import (  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.swapped_profiles import (  # noqa: E402
     profile_training,
 )
-from jettison.instances.profilers.torch_graphs.swapping_run import (  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.swapping_run import (  # noqa: E402
     SwappingRun,
     least_profiling_bytes,
 )
+from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
 from jettison.instances.zoo.workload import TrainingStep  # noqa: E402
 
 pytestmark = pytest.mark.torch

@@ -10,7 +10,7 @@
 trainings of their own.
 """
 
-from jettison.instances.profilers.torch_graphs.fused_optimizers import SGD, Adam
+from jettison.instances.profilers.torch_graphs.fused.optimizers import SGD, Adam
 from jettison.torch.multi_model.graph_rewriter import MergedNode, MergedUnit, rewrite
 from jettison.torch.multi_model.model_array import ModelArray, profile_models
 from jettison.torch.multi_model.optimal_trainer import optimal_trainer

@@ -15,7 +15,7 @@ import torch
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes, format_bytes, format_ns
-from jettison.instances.profilers.torch_graphs.fused_optimizers import Adam
+from jettison.instances.profilers.torch_graphs.fused.optimizers import Adam
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.workload import CrossEntropy
 from jettison.torch.multi_model.model_array import profile_models

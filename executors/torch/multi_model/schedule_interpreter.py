@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import torch
 
-from jettison.instances.profilers.torch_graphs.fused_program import FusedProgram
+from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
+from jettison.instances.profilers.torch_graphs.fused.swapping_run import unmeasured_graph
 from jettison.instances.profilers.torch_graphs.host_values import HostValue
 from jettison.instances.profilers.torch_graphs.operator_calls import Tensors
 from jettison.instances.profilers.torch_graphs.step_tensors import StepTensors
-from jettison.instances.profilers.torch_graphs.swapping_run import unmeasured_graph
 from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.multi_model.operation import MultiModelAction
 from jettison.torch.multi_model.device_memory import DeviceMemory, Slot

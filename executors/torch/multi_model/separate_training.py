@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from jettison.instances.profilers.torch_graphs.fused_optimizers import SGD, Hyperparameters
+from jettison.instances.profilers.torch_graphs.fused.optimizers import SGD, Hyperparameters
 from jettison.torch.multi_model.model_array import Batch, as_inputs
 from jettison.torch.step_program import Loss, LossStep
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
 from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.profilers.torch_graphs.fused_optimizers import FusedOptimizer
+from jettison.instances.profilers.torch_graphs.fused.optimizers import FusedOptimizer
 from jettison.instances.profilers.torch_graphs.held_storages import HeldStorages
 from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
 from jettison.schedules.multi_model.training_replay import TrainingReplay

@@ -39,7 +39,7 @@ import torch
 from torch import Tensor, fx
 
 from jettison.instances.core.provenance import Provenance
-from jettison.instances.profilers.torch_graphs.joint_ends import (
+from jettison.instances.profilers.torch_graphs.joint.ends import (
     JointEnds,
     check_nodes,
     joint_ends,

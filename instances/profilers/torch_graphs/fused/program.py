@@ -17,7 +17,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.timing import Spread
-from jettison.instances.profilers.torch_graphs.fused_optimizers import (
+from jettison.instances.profilers.torch_graphs.fused.optimizers import (
     Coefficients,
     FusedOptimizer,
     Hyperparameters,

@@ -10,7 +10,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.torch_graphs.traced_step import is_random
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.torch.captured_run import CapturedRun, CapturedStepRun
+from jettison.torch.captured.run import CapturedRun, CapturedStepRun
 from jettison.torch.checkpointed_step import CheckpointedStep
 from jettison.torch.step_program import StepProgram
 

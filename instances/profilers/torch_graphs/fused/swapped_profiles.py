@@ -16,15 +16,15 @@ from jettison.instances.multi_model.feature_map import FeatureMap
 from jettison.instances.multi_model.fused_profile import fused_profile
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.profilers.device.timing import Spread
-from jettison.instances.profilers.torch_graphs.fused_optimizers import Hyperparameters
-from jettison.instances.profilers.torch_graphs.fused_program import FusedProgram
-from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance
-from jettison.instances.profilers.torch_graphs.swapping_run import (
+from jettison.instances.profilers.torch_graphs.fused.optimizers import Hyperparameters
+from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
+from jettison.instances.profilers.torch_graphs.fused.swapping_run import (
     SwappedProfile,
     SwappingRun,
     larger_ns,
     least_profiling_bytes,
 )
+from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance
 from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 from jettison.instances.remat_graph.graph import Graph
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.graph_calls import Registers
-from jettison.torch.captured_segments import SegmentRecorder, Work, segment_recorder
+from jettison.torch.captured.segments import SegmentRecorder, Work, segment_recorder
 from jettison.torch.errors import ExecutionError
 from jettison.torch.graph_instructions import Instruction
 from jettison.torch.graph_plan import GraphPlan

@@ -1,0 +1,1 @@
+"""Training steps whose operations are captured as CUDA graphs."""

@@ -1,0 +1,1 @@
+"""Steps of many models whose operators are fused."""

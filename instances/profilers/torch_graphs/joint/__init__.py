@@ -1,0 +1,1 @@
+"""Joint graphs of forward and backward passes, as ``torch.compile`` makes them."""
