@@ -43,6 +43,8 @@ class CpuLimit:
 
     def __enter__(self) -> CpuLimit:
         self._started_s = cpu_seconds()
+        # A shell that starts a command in the background has it ignore Ctrl-C.
+        self._handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         self._watch.start()
         return self
 
@@ -54,6 +56,7 @@ class CpuLimit:
     ) -> None:
         self._is_over.set()
         self._watch.join()
+        signal.signal(signal.SIGINT, self._handler)
 
     def _look(self) -> None:
         while not self._is_over.wait(_SECONDS_BETWEEN_LOOKS):
