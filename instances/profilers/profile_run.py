@@ -23,7 +23,7 @@ from jettison.instances.profilers.torch_chains.partial_profile import PartialPro
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.profilers.torch_chains.stage_log import STAGES, StageLog
 from jettison.instances.profilers.torch_chains.stage_measurement import StageMeasurement
-from jettison.instances.profilers.torch_graphs.fused.profiles import profile_multi_model
+from jettison.instances.profilers.torch_graphs.fused.fused_profiles import profile_multi_model
 from jettison.instances.profilers.torch_graphs.operation_log import OPERATIONS, OperationLog, Spread
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, Roofline
 from jettison.instances.profilers.torch_graphs.spread_log import SpreadLog

@@ -18,7 +18,7 @@ from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from torch._dynamo.backends.debugging import boxed_nop  # noqa: E402
 
 from jettison.instances.core.memory import parse_memory  # noqa: E402
-from jettison.instances.profilers.torch_graphs.joint.graph import read_joint_graph  # noqa: E402
+from jettison.instances.profilers.torch_graphs.joint.joint_graph import read_joint_graph  # noqa: E402
 from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
 from jettison.torch.compilation.plan_store import forget_plans, stored_plan  # noqa: E402
 from jettison.torch.compilation.solved_plan import Planning, solve_plan  # noqa: E402

@@ -176,7 +176,7 @@ def test_models_of_two_units_are_trained_one_unit_after_the_other() -> None:
 
 
 def test_a_unit_is_gone_when_the_next_one_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
+    from jettison.instances.profilers.torch_graphs.fused.fused_program import FusedProgram
 
     tensors, loaded = FusedProgram.tensors, []
 

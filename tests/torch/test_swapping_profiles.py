@@ -13,11 +13,11 @@ from jettison.instances.multi_model.instance import MultiModel
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn
 
-from jettison.instances.profilers.torch_graphs.fused.optimizers import SGD, Adam  # noqa: E402
-from jettison.instances.profilers.torch_graphs.fused.profiles import (  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.fused_profiles import (  # noqa: E402
     profile_multi_model,
 )
-from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.fused_program import FusedProgram  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.optimizers import SGD, Adam  # noqa: E402
 from jettison.instances.profilers.torch_graphs.fused.swapped_profiles import (  # noqa: E402
     profile_training,
 )

@@ -14,7 +14,7 @@ nn = torch.nn
 
 from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter  # noqa: E402
 from jettison.instances.profilers.device.rates import DeviceRates  # noqa: E402
-from jettison.instances.profilers.torch_graphs.fused.profiles import profile_multi_model  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused.fused_profiles import profile_multi_model  # noqa: E402
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, Roofline  # noqa: E402
 from jettison.instances.zoo.catalogue import build  # noqa: E402
 from jettison.instances.zoo.vmap_step import FusedStep  # noqa: E402

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 from torch import nn  # noqa: E402
 from torch._functorch import partitioners  # noqa: E402
 
-from jettison.instances.profilers.torch_graphs.joint.graph import read_joint_graph  # noqa: E402
+from jettison.instances.profilers.torch_graphs.joint.joint_graph import read_joint_graph  # noqa: E402
 from jettison.instances.remat_graph.graph import Graph  # noqa: E402
 from jettison.solvers.remat_graph.planners import operator_lists  # noqa: E402
 from jettison.solvers.remat_graph.planners.boundary_plan import PlanBoundary  # noqa: E402

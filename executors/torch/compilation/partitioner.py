@@ -17,7 +17,7 @@ from torch._functorch.compile_utils import fx_graph_cse
 from torch._guards import CompileContext
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
-from jettison.instances.profilers.torch_graphs.joint.graph import JointGraph, read_joint_graph
+from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph, read_joint_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.torch.compilation.operator_rates import default_cost
 from jettison.torch.compilation.plan_store import stored_plan

@@ -11,7 +11,7 @@ from typing import Any
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_json, write_json
 from jettison.instances.core.memory import Amount
-from jettison.instances.profilers.torch_graphs.joint.graph import JointGraph
+from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.kind import read_operations
 from jettison.schedules.remat_graph.schedule import GraphSchedule

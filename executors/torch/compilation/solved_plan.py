@@ -9,7 +9,7 @@ from fractions import Fraction
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount, Memory, amount_or_share, bytes_of
 from jettison.instances.core.units import format_bytes
-from jettison.instances.profilers.torch_graphs.joint.graph import JointGraph
+from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.gap import gap_of

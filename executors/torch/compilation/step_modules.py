@@ -16,7 +16,7 @@ from torch._functorch._aot_autograd.descriptors import (
 from torch.fx._lazy_graph_module import _make_graph_module
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.profilers.torch_graphs.joint.graph import JointGraph
+from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
 from jettison.instances.profilers.torch_graphs.traced_step import Source, source_of
 from jettison.schedules.remat_graph.schedule import (
     GraphOperation,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from jettison.instances.multi_model.step_uses import StepUses
 from jettison.instances.multi_model.sub_array import SubArray
-from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
+from jettison.instances.profilers.torch_graphs.fused.fused_program import FusedProgram
 from jettison.instances.profilers.torch_graphs.fused.swapping_run import unmeasured_graph
 from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.multi_model.operation import MultiModelAction, MultiModelOperation

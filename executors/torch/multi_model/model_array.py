@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import checked_amount, parse_bytes
 from jettison.instances.multi_model.instance import LARGEST_MODELS, MultiModel
+from jettison.instances.profilers.torch_graphs.fused.fused_program import FusedProgram
 from jettison.instances.profilers.torch_graphs.fused.optimizers import (
     FusedOptimizer,
     Hyperparameters,
     fused_optimizer,
 )
-from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
 from jettison.instances.profilers.torch_graphs.fused.swapped_profiles import (
     TrainingProfile,
     profile_training,

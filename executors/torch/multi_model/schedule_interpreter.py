@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
+from jettison.instances.profilers.torch_graphs.fused.fused_program import FusedProgram
 from jettison.instances.profilers.torch_graphs.fused.swapping_run import unmeasured_graph
 from jettison.instances.profilers.torch_graphs.host_values import HostValue
 from jettison.instances.profilers.torch_graphs.operator_calls import Tensors

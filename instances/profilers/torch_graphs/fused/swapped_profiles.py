@@ -16,8 +16,8 @@ from jettison.instances.multi_model.feature_map import FeatureMap
 from jettison.instances.multi_model.fused_profile import fused_profile
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.profilers.device.timing import Spread
+from jettison.instances.profilers.torch_graphs.fused.fused_program import FusedProgram
 from jettison.instances.profilers.torch_graphs.fused.optimizers import Hyperparameters
-from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
 from jettison.instances.profilers.torch_graphs.fused.swapping_run import (
     SwappedProfile,
     SwappingRun,

@@ -24,8 +24,8 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
 from jettison.instances.multi_model.step_uses import StepUses
 from jettison.instances.profilers.device.timing import Spread, duration_ns
+from jettison.instances.profilers.torch_graphs.fused.fused_program import FusedProgram
 from jettison.instances.profilers.torch_graphs.fused.optimizers import FusedOptimizer
-from jettison.instances.profilers.torch_graphs.fused.program import FusedProgram
 from jettison.instances.profilers.torch_graphs.held_storages import HeldStorages
 from jettison.instances.profilers.torch_graphs.host_values import HostValue
 from jettison.instances.profilers.torch_graphs.operator_calls import Tensors
