@@ -44,7 +44,7 @@ SAVED_VALUES = SavedValuesParams()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedValues:
-    """What of a joint graph runs again, with the replay of the step.
+    """Choice of what of a joint graph runs again, with the replay of the step.
 
     Attributes
     ----------
