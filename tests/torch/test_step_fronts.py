@@ -303,7 +303,7 @@ def test_a_mixture_of_experts_in_single_precision_is_traced_as_it_runs() -> None
 def test_grouped_products_of_fake_tensors_have_the_layout_of_the_kernel(columns: int) -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    from jettison.instances.profilers.torch_graphs.grouped_products import (
+    from jettison.instances.profilers.fronts.grouped_products import (
         grouped_products_of_floats,
     )
 
