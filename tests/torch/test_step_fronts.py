@@ -168,7 +168,7 @@ def test_an_output_without_a_loss_is_an_error_that_names_the_labels() -> None:
     with pytest.raises(
         InputError, match=r"loss: the model returns a dict without a loss; .*labels"
     ):
-        program_of(WithLabels(), {"x": batch()})
+        program_of(WithLabels(), {"x": batch(), "scaled": False})
 
 
 @pytest.mark.parametrize(
