@@ -31,6 +31,7 @@ if util.find_spec("torch") is None:
 
 from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.profile_warning import ProfileWarning
+from jettison.torch.captured_step import CapturedStep
 from jettison.torch.checkpoint_sequential import checkpoint_sequential_optimal
 from jettison.torch.checkpoint_step import checkpoint_step_optimal
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Prediction
@@ -40,6 +41,7 @@ from jettison.torch.errors import ExecutionError
 from jettison.torch.step_program import StepProgram, trace_step_program
 
 __all__ = [
+    "CapturedStep",
     "CheckpointedSequential",
     "CheckpointedStep",
     "CostCheck",

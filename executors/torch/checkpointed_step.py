@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,16 @@ from jettison.torch.errors import Uncopied
 from jettison.torch.graph_plan import GraphPlan
 from jettison.torch.graph_run import GraphRun, StepTensors
 from jettison.torch.step_program import StepProgram
+
+
+class StepRun(Protocol):
+    """Run of one step in two parts."""
+
+    def forward(self) -> Tensor:
+        """Run up to the gradient of the loss; return the loss."""
+
+    def backward(self, gradient: Tensor) -> None:
+        """Run the rest, and give the parameters their gradients."""
 
 
 class CheckpointedStep(Uncopied, nn.Module):
@@ -40,9 +51,9 @@ class CheckpointedStep(Uncopied, nn.Module):
 
     Predicted is what the step allocates: gradients of parameters are a part of it, and the batch is
     not. A step that adds to gradients from before needs less: they are added one by one. Not in the
-    prediction are what kernels allocate for themselves, states of the random number generator
-    (kilobytes for each operation that draws again), and new values of buffers until they are
-    written.
+    prediction are states of the random number generator (kilobytes for each operation that draws
+    again on a CPU), and new values of buffers until they are written; nor what kernels allocate for
+    themselves, where the program was traced with sizes that know nothing of it (`TracedMemory`).
 
     Parameters
     ----------
@@ -104,10 +115,14 @@ class CheckpointedStep(Uncopied, nn.Module):
         if not torch.is_grad_enabled():
             return self.program.step.plain(inputs, keywords)
         tensors = self.program.checked(inputs, keywords)
-        run = GraphRun(self._plan, self._tensors, tensors)
+        run = self._run_of(tensors)
         anchor = torch.empty(0, requires_grad=True)
         loss: Tensor = _RunStep.apply(run, anchor)
         return loss
+
+    def _run_of(self, inputs: Sequence[Tensor]) -> StepRun:
+        """Return the run of one step on inputs that look like the sample."""
+        return GraphRun(self._plan, self._tensors, inputs)
 
     def extra_repr(self) -> str:
         """Return the predicted time and peak, for ``repr``."""
@@ -121,7 +136,7 @@ class _RunStep(torch.autograd.Function):
     """Autograd function of the step up to the gradient of its loss; backward, the rest."""
 
     @staticmethod
-    def forward(ctx: Any, run: GraphRun, anchor: Tensor) -> Tensor:
+    def forward(ctx: Any, run: StepRun, anchor: Tensor) -> Tensor:
         # The anchor makes the loss need a gradient.
         ctx.run = run
         return run.forward()

@@ -66,7 +66,7 @@ class GraphRun:
         for register in plan.old_buffers:
             self._registers[register] = self._registers[register].clone()
         self._held: UnchangedTensors | None = UnchangedTensors(self._unchanged())
-        self._generators: dict[fx.Node, Tensor] = {}
+        self._generators: dict[fx.Node, _GeneratorState] = {}
         self._is_forward_done = False
 
     def forward(self) -> Tensor:
@@ -74,7 +74,7 @@ class GraphRun:
         plan, registers = self._plan, self._registers
         with torch.no_grad():
             self._run(plan.forward)
-            self._write_buffers()
+            write_buffers(plan, registers, self._tensors)
             for view in plan.loss_views:
                 registers[view.register] = view.call.on(registers)
             loss: Tensor = registers[plan.loss].clone()
@@ -129,15 +129,15 @@ class GraphRun:
     def _drawing(self, node: fx.Node, device: torch.device) -> Iterator[None]:
         """Repeat the random draw of the node's first run, then restore the generator."""
         if node not in self._generators:
-            self._generators[node] = _generator_state(device)
+            self._generators[node] = _GeneratorState(device)
             yield
             return
-        now = _generator_state(device)
-        _set_generator_state(device, self._generators[node])
+        now = _GeneratorState(device)
+        self._generators[node].put_back()
         try:
             yield
         finally:
-            _set_generator_state(device, now)
+            now.put_back()
 
     def _deliver(self, delivery: Delivery) -> None:
         registers = self._registers
@@ -150,16 +150,18 @@ class GraphRun:
             registers[register] = None
         accumulate(self._tensors[delivery.parameter], gradient)
 
-    def _write_buffers(self) -> None:
-        registers, new = self._registers, self._plan.new_buffers
-        for view in new.views:
-            registers[view.register] = view.call.on(registers)
-        # All are read before the first is written: one may follow from another's old value.
-        contents = {name: registers[register].clone() for name, register in new.registers.items()}
-        for register in new.ends:
-            registers[register] = None
-        for name, content in contents.items():
-            self._tensors[name].copy_(content)
+
+def write_buffers(plan: GraphPlan, registers: Registers, tensors: StepTensors) -> None:
+    """Write the new values of buffers, at the end of the forward part."""
+    new = plan.new_buffers
+    for view in new.views:
+        registers[view.register] = view.call.on(registers)
+    # All are read before the first is written: one may follow from another's old value.
+    contents = {name: registers[register].clone() for name, register in new.registers.items()}
+    for register in new.ends:
+        registers[register] = None
+    for name, content in contents.items():
+        tensors[name].copy_(content)
 
 
 def accumulate(parameter: Tensor, gradient: Tensor) -> None:
@@ -175,12 +177,34 @@ def accumulate(parameter: Tensor, gradient: Tensor) -> None:
         parameter.grad += gradient
 
 
-def _generator_state(device: torch.device) -> Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+class _GeneratorState:
+    """State of the global generator of a device.
+
+    On a GPU it is two numbers that the host knows, the seed and how much was drawn: they are read
+    and set without waiting for the device, and without a tensor.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._generator = _generator(device)
+        self._numbers = self._content = None
+        if device.type == "cuda":
+            self._numbers = (self._generator.initial_seed(), self._generator.get_offset())
+        else:
+            self._content = self._generator.get_state()
+
+    def put_back(self) -> None:
+        """Let the generator continue from this state."""
+        if self._numbers is None:
+            self._generator.set_state(self._content)
+            return
+        seed, offset = self._numbers
+        if self._generator.initial_seed() != seed:
+            self._generator.manual_seed(seed)
+        self._generator.set_offset(offset)
 
 
-def _set_generator_state(device: torch.device, state: Tensor) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state, device)
-    else:
-        torch.set_rng_state(state)
+def _generator(device: torch.device) -> torch.Generator:
+    if device.type != "cuda":
+        return torch.default_generator
+    place = torch.cuda.current_device() if device.index is None else device.index
+    return torch.cuda.default_generators[place]

@@ -33,7 +33,7 @@ _MOST_AGAIN = 16
 
 
 class CostCheck(StrEnum):
-    """What becomes of costs in doubt: a warning, an error, or nothing, without a check."""
+    """Consequence of costs in doubt: a warning, an error, or none, without a check."""
 
     WARN = "warn"
     REFUSE = "refuse"

@@ -214,6 +214,7 @@ class ProfileRun:
                 cost,
                 models=models,
                 bandwidth=bandwidth,
+                check=self._settings.check,
                 name=name or self.multi_model_name(costs, models),
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,

@@ -150,8 +150,8 @@ def stopping_after(count: int, function: Callable[..., Any]) -> Callable[..., An
     ("name", "module", "function"),
     [
         (CHAIN, chain_measurement, "measure_time"),
-        (GRAPH, operator_cost, "duration_ns"),
-        (FUSED, operator_cost, "duration_ns"),
+        (GRAPH, operator_cost, "counted"),
+        (FUSED, operator_cost, "counted"),
     ],
 )
 def test_an_export_that_is_stopped_goes_on_inside_the_file(

@@ -208,25 +208,29 @@ def test_an_operator_of_ones_own_is_measured_in_this_process() -> None:
 
 
 def test_what_does_not_run_on_made_up_numbers_is_warned_of() -> None:
-    @torch.library.custom_op("jettison_tests::root", mutates_args=())
-    def root(x: torch.Tensor) -> torch.Tensor:
-        if type(x) is torch.Tensor and bool((x < 0).any()):
-            raise ValueError("a negative number")
-        return x.sqrt()
+    @torch.library.custom_op("jettison_tests::negative", mutates_args=())
+    def negative(x: torch.Tensor) -> torch.Tensor:
+        # What the model computes below is -1.
+        if bool((x > 0).any()):
+            raise ValueError("a positive number")
+        return x.clone()
 
-    @root.register_fake
+    @negative.register_fake
     def _(x: Any) -> Any:
         return torch.empty_like(x)
 
-    root.register_autograd(lambda _, gradient: gradient)
+    negative.register_autograd(lambda _, gradient: gradient)
 
     class Own(nn.Module):
         def forward(self, x: Any) -> Any:
-            return root(x)
+            return negative(x)
 
-    expected = r"1 operators do not run .* jettison_tests.root.default \(a negative number\)"
+    expected = r"1 operators do not run .* jettison_tests.negative.default \(a positive number\)"
+    layer = nn.Linear(4, 4)
+    nn.init.zeros_(layer.weight)
+    nn.init.constant_(layer.bias, -1)
     with pytest.warns(ProfileWarning, match=expected):
-        traced(nn.Sequential(nn.Linear(4, 4), Own()), torch.ones(32, 4))
+        traced(nn.Sequential(layer, Own()), torch.ones(32, 4))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from jettison.instances.profilers.device.memory_window import MemoryWindow
 class CudaMemoryMeter(AbstractContextManager["CudaMemoryMeter"]):
     """Memory meter for one GPU: measures each window opened inside its ``with`` block.
 
-    Counts allocated blocks, which the allocator rounds up to 512 bytes; not what it reserves, nor
-    what libraries take beside it. The peak statistics of the device are reset.
+    Counts allocated blocks, whose sizes `allocated_size` explains, and beside them what the
+    allocator reserves; not what libraries take without it. The peak statistics of the device are
+    reset.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -34,6 +35,7 @@ class CudaMemoryMeter(AbstractContextManager["CudaMemoryMeter"]):
         yield window
         torch.cuda.synchronize(self._device)
         window.peak_bytes = int(torch.cuda.max_memory_allocated(self._device))
+        window.reserved_bytes = int(torch.cuda.max_memory_reserved(self._device))
         window.end_bytes = int(torch.cuda.memory_allocated(self._device))
 
     def __exit__(

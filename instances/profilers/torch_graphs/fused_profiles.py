@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.provenance import Scalar
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.multi_model.fused_profile import fused_profile
 from jettison.instances.multi_model.instance import LARGEST_MODELS, MultiModel
 from jettison.instances.remat_graph.graph import Graph
@@ -30,6 +31,7 @@ def profile_multi_model(
     name: str,
     model_name: str,
     model_arguments: Mapping[str, Scalar] = MappingProxyType({}),
+    check: CostCheck = CostCheck.WARN,
 ) -> MultiModel:
     """Trace models fused through ``vmap``, and return the multi-model instance.
 
@@ -50,6 +52,8 @@ def profile_multi_model(
         Bandwidth of each direction of the link to the host, in bytes per second.
     name, model_name, model_arguments
         Names of the instance and of the model, and its arguments, for the provenance.
+    check
+        What becomes of measured durations that are in doubt (`CostCheck`).
 
     Raises
     ------
@@ -88,7 +92,7 @@ def profile_multi_model(
         fused = FusedStep([step] * size)
         batches = torch.stack([sample_input] * size)
         graphs[size] = assemble_graph(
-            fused, batches, cost, name=f"{name} {size}", provenance=provenance
+            fused, batches, cost, name=f"{name} {size}", provenance=provenance, check=check
         )
         static_bytes[size] = fused.static_bytes(batches)
     note = f"{cost.note}; static memory: weights, their gradients, buffers, batches"

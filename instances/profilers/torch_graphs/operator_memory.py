@@ -135,7 +135,11 @@ class MeasuredMemory:
             for item, outcome in zip(traced.operations, outcomes, strict=True)
         )
         sized = replace(traced, operations=operations)
-        return replace(sized, joint_bytes=self._joint_bytes(sized))
+        sized = replace(sized, joint_bytes=self._joint_bytes(sized))
+        if self._device.type == "cuda":
+            # Its context takes memory of the GPU, which the step may need.
+            self._process.close()
+        return sized
 
     def _sized(self, item: TracedOperation, outcome: CallOutcome | None) -> TracedOperation:
         found = outcome.results_bytes if isinstance(outcome, CallMemory) else ()
