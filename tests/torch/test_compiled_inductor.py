@@ -1,0 +1,59 @@
+"""Plans under Inductor: within the measured limit, with the gradients of the plain model."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from tests.executor_steps import twin
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
+executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
+
+pytestmark = [
+    pytest.mark.torch,
+    # Inductor's own imports warn of what will be removed.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler"),
+]
+nn = torch.nn
+
+
+class Noisy(nn.Module):
+    """Layers, and a dropout at the end whose zeros the gradient of a scale shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(16, 16) for _ in range(4)])
+        self.scale = nn.Parameter(torch.ones(1024, 16))
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x).tanh() + x
+        return x, nn.functional.dropout(x.exp() * self.scale, 0.5)
+
+
+def test_a_plan_is_within_the_measured_limit_and_draws_the_same_numbers_again() -> None:
+    torch._dynamo.reset()
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        model, x = Noisy(), torch.randn(1024, 16)
+    plain = twin(model)
+    run = executor.compiled(model, memory="80%")
+    values, noisy = run(x)
+    noisy.sum().backward()
+    # Kept values are doubled.
+    assert torch.equal(noisy == 0, model.scale.grad == 0)
+    assert 0.4 < (noisy == 0).float().mean() < 0.6
+    model.zero_grad()
+    run(x)[0].square().sum().backward()
+    expected = plain(x)[0]
+    expected.square().sum().backward()
+    torch.testing.assert_close(values, expected)
+    for mine, theirs in zip(model.layers.parameters(), plain.layers.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-4, atol=1e-5)
+    assert run.measured_peak_bytes <= run.report.limit_bytes
+    assert run.report.limit_bytes < run.report.reference_peak_bytes
+    torch._dynamo.reset()
