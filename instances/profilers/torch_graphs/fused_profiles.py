@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.provenance import Scalar
-from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.multi_model.fused_profile import fused_profile
 from jettison.instances.multi_model.instance import LARGEST_MODELS, MultiModel
+from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.remat_graph.graph import Graph
 
 if TYPE_CHECKING:
