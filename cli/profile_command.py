@@ -94,7 +94,8 @@ TargetArgument = Annotated[
     typer.Argument(
         metavar="TARGET",
         help=f"A model of the zoo ({', '.join(MODEL_NAMES)}), or module:function. The function "
-        "returns an nn.Sequential, (model, input) or (model, input, loss); or, for a step in JAX, "
+        "returns an nn.Sequential, (model, input) or (model, input, loss), the input a tensor, a "
+        "tuple or a mapping of arguments; or, for a step in JAX, "
         f"(loss, parameters, inputs). For sharding also a tensor program: {NAMES}; or its file.",
     ),
 ]

@@ -11,7 +11,7 @@ import resource
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import metadata
 from statistics import median
@@ -27,12 +27,13 @@ from benchmarks.real_models.table_row import TableRow
 from jettison.instances.core.errors import JettisonError
 from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter
 from jettison.instances.profilers.device.model_state import left_as_found
+from jettison.instances.profilers.torch_graphs.operator_cost import Measured
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.zoo.call_arguments import called_with
 from jettison.instances.zoo.model_loss import own_loss
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.solve import solve
-from jettison.torch import CheckpointedStep, StepProgram, trace_step_program
+from jettison.torch import CheckpointedStep, StepProgram, compiled, trace_step_program
 
 TURNS = 3
 SOLVE_S = 15.0
@@ -119,15 +120,19 @@ def compared(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str
     return f"{apart / largest:.1e}"
 
 
+def versions() -> str:
+    """Return the versions of the libraries that the models come from."""
+    return " ".join(
+        f"{package} {metadata.version(package)}"
+        for package in ("torch", "transformers", "timm", "torchvision", "diffusers")
+    )
+
+
 class Rows:
-    """Rows of one model by one executor; what they share is measured once."""
+    """Rows of one model that runs operator by operator; what they share is measured once."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._versions = " ".join(
-            f"{package} {metadata.version(package)}"
-            for package in ("torch", "transformers", "timm", "torchvision", "diffusers")
-        )
         self._plain_bytes = peak_bytes(subject, subject.plain)
         self._expected = subject.gradients(subject.plain)
         self._program: StepProgram = trace_step_program(
@@ -180,7 +185,7 @@ class Rows:
             "plain_bytes": self._plain_bytes,
             "limit_bytes": problem.memory_bytes,
             "solve_s": solve_s,
-            "versions": self._versions,
+            "versions": versions(),
             **other,
         }
         if not isinstance(result.schedule, GraphSchedule):
@@ -212,32 +217,81 @@ def checkpointed_blocks(subject: Subject) -> Step:
     return subject.plain
 
 
+def compiled_row(subject: Subject, plan: str, executor: str) -> TableRow:
+    """Return the row of a model under ``torch.compile`` with this backend."""
+    plain_bytes = peak_bytes(subject, subject.plain)
+    expected = subject.gradients(subject.plain)
+    model = compiled(
+        subject.model,
+        memory=plan,
+        backend="aot_eager" if executor == "aot_eager" else "inductor",
+        time_limit=SOLVE_S,
+        cost=Measured(torch.device("cpu"), warmup=1, repeats=3),
+    )
+    positional, keywords = called_with(subject.sample)
+
+    def forward() -> Tensor:
+        output = model(*positional, **keywords)
+        return own_loss(output) if subject.loss is None else subject.loss(output)
+
+    gradients = compared(subject.gradients(forward), expected)
+    ratio, plain_s = slowdown(subject, forward)
+    found = model.report.plan
+    bound_ns = found.bound_ns
+    return TableRow(
+        subject.name,
+        plan,
+        executor,
+        front="dynamo",
+        plain_ms=plain_s * 1000,
+        plain_bytes=plain_bytes,
+        limit_bytes=model.report.limit_bytes,
+        predicted_bytes=found.predicted_peak_bytes,
+        measured_bytes=model.report.measured_peak_bytes,
+        predicted_slowdown=found.time_ns / found.base_time_ns,
+        measured_slowdown=ratio,
+        bound_slowdown=None if bound_ns is None else bound_ns / found.base_time_ns,
+        gradients=gradients,
+        versions=versions(),
+    )
+
+
+def rows_of(subject: Subject, executor: str) -> Callable[[str], TableRow]:
+    """Return the function from a plan to its row."""
+    if executor == "eager":
+        return Rows(subject).row
+    return partial(compiled_row, subject, executor=executor)
+
+
 def main() -> None:
     """Print a line for each row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=ENTRIES)
     parser.add_argument("plans", nargs="+")
-    parser.add_argument("--executor", choices=["eager"], default="eager")
+    parser.add_argument("--executor", choices=("eager", "aot_eager", "inductor"), default="eager")
     parser.add_argument("--memory-gib", type=int, default=8)
     options = parser.parse_args()
     limit = options.memory_gib * 2**30
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    reason, rows = "", None
+    reason, row_of = "", None
     try:
-        rows = Rows(Subject.of(options.model))
+        row_of = rows_of(Subject.of(options.model), options.executor)
     except (JettisonError, RuntimeError) as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = _reason(error)
     for plan in options.plans:
-        row = TableRow(options.model, plan, "eager", error=reason)
-        if rows is not None:
+        row = TableRow(options.model, plan, options.executor, error=reason)
+        if row_of is not None:
             try:
-                row = rows.row(plan)
+                row = row_of(plan)
             except (JettisonError, RuntimeError) as error:
-                text = f"{type(error).__name__}: {error}".splitlines()[0]
-                row = TableRow(options.model, plan, "eager", error=text)
+                row = replace(row, error=_reason(error))
         print(json.dumps(asdict(row)), flush=True)
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 if __name__ == "__main__":

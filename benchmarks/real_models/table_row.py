@@ -68,7 +68,7 @@ class TableRow:
 
     @property
     def key(self) -> Key:
-        """Key that a row is recorded under."""
+        """Key that the row is recorded under."""
         return self.model, self.plan, self.executor
 
     @property

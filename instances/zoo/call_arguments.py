@@ -42,12 +42,15 @@ class CallArguments:
         Names of all leaves, for messages.
     places
         Positions of the tensors among the leaves.
+    keywords
+        Names of the keyword arguments, in order.
     """
 
     tree: pytree.TreeSpec
     leaves: tuple[Any, ...]
     names: tuple[str, ...]
     places: tuple[int, ...]
+    keywords: tuple[str, ...]
 
     @classmethod
     def of(cls, positional: Sequence[Any], keywords: Keywords) -> CallArguments:
@@ -63,6 +66,7 @@ class CallArguments:
             ),
             names=tuple(_name(path) for path, _ in found),
             places=places,
+            keywords=tuple(keywords),
         )
 
     @property
@@ -79,14 +83,11 @@ class CallArguments:
             If the call has other arguments than the sample, or another value in place of one that
             is no tensor.
         """
-        leaves, tree = pytree.tree_flatten((tuple(positional), dict(keywords)))
-        # A mapping of another class with the same keys is another node: only the calls matter.
+        # Keyword arguments come in any order.
+        ordered = {name: keywords[name] for name in self.keywords if name in keywords}
+        leaves, tree = pytree.tree_flatten((tuple(positional), {**ordered, **keywords}))
         if tree != self.tree:
-            raise InputError(
-                f"{len(positional)} inputs{_names(keywords)}, and {self._sample()} in the trace",
-                field="inputs",
-                expected="call the step with the arguments that the sample had",
-            )
+            raise self._unlike(positional, keywords)
         for name, leaf, known, place in zip(
             self.names, leaves, self.leaves, range(len(leaves)), strict=True
         ):
@@ -106,9 +107,36 @@ class CallArguments:
         positional, keywords = pytree.tree_unflatten(leaves, self.tree)
         return positional, keywords
 
-    def _sample(self) -> str:
-        positional, keywords = self.call([None] * len(self.places))
-        return f"{len(positional)}{_names(keywords)}"
+    def _unlike(self, positional: Sequence[Any], keywords: Keywords) -> InputError:
+        """Return the error of arguments whose tree is another than the sample's."""
+        known, named = self.call([None] * len(self.places))
+        expected = "call the step with the arguments that the sample had"
+        if len(known) != len(positional) or named.keys() != keywords.keys():
+            return InputError(
+                f"{len(positional)} inputs{_names(keywords)}, and {len(known)}{_names(named)} in"
+                " the trace",
+                field="inputs",
+                expected=expected,
+            )
+        pairs = {
+            **{
+                f"inputs[{place}]": pair
+                for place, pair in enumerate(zip(positional, known, strict=True))
+            },
+            **{name: (keywords[name], item) for name, item in named.items()},
+        }
+        name, (found, sample) = next(
+            item
+            for item in pairs.items()
+            if pytree.tree_structure(item[1][0]) != pytree.tree_structure(item[1][1])
+        )
+        kind = type(found).__name__
+        is_leaf = pytree.tree_structure(sample).is_leaf()
+        return InputError(
+            f"a {kind} is not a dense tensor" if is_leaf else f"a {kind} of other contents",
+            field=name,
+            expected=expected,
+        )
 
 
 def tensors_in(tree: Any) -> list[Tensor]:

@@ -114,7 +114,8 @@ def test_a_model_of_keyword_arguments_that_returns_a_mapping_with_its_loss_runs_
     model = WithLabels()
     expected = plain_gradients(model, lambda twin: twin(**keywords())["loss"])
     step = scheduled(program_of(model, keywords()))
-    assert_equal(model, lambda: step(**keywords()), expected)
+    # In another order as well.
+    assert_equal(model, lambda: step(**dict(reversed(keywords().items()))), expected)
 
 
 def test_a_loss_takes_the_mapping_that_the_model_returns() -> None:
@@ -168,7 +169,7 @@ def test_an_output_without_a_loss_is_an_error_that_names_the_labels() -> None:
     with pytest.raises(
         InputError, match=r"loss: the model returns a dict without a loss; .*labels"
     ):
-        program_of(WithLabels(), {"x": batch()})
+        program_of(WithLabels(), {"x": batch(), "scaled": False})
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,8 @@ def test_an_output_without_a_loss_is_an_error_that_names_the_labels() -> None:
         ({"scaled": False}, "scaled: False, and True in the trace"),
         ({"scaled": 1}, "scaled: 1, and True in the trace"),
         ({"mask": None}, "mask: a NoneType is not a dense tensor"),
-        ({"options": {"scale": mask()}}, "0 inputs and labels, mask, options, scaled, x, and 0"),
+        ({"options": {"scale": mask()}}, "options: a dict of other contents"),
+        ({"more": mask()}, "0 inputs and labels, mask, more, options, scaled, x, and 0 and labels"),
         ({"labels": batch()[:2]}, "labels: a tensor .*size \\(2, 6\\)"),
         ({"options": {"scale": mask().float(), "unused": None}}, r"options\['scale'\]: a tensor"),
     ],
@@ -303,7 +305,7 @@ def test_a_mixture_of_experts_in_single_precision_is_traced_as_it_runs() -> None
 def test_grouped_products_of_fake_tensors_have_the_layout_of_the_kernel(columns: int) -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    from jettison.instances.profilers.torch_graphs.grouped_products import (
+    from jettison.instances.profilers.fronts.grouped_products import (
         grouped_products_of_floats,
     )
 

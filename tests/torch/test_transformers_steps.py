@@ -38,7 +38,7 @@ SIZES = {
     ("name", "more"),
     [
         ("Llama", {"tie_word_embeddings": True}),
-        ("Mixtral", {"num_local_experts": 2, "experts_implementation": "eager"}),
+        ("Mixtral", {"num_local_experts": 2, "experts_implementation": "batched_mm"}),
     ],
 )
 def test_a_language_model_with_its_own_loss_has_the_gradients_of_eager(

@@ -24,11 +24,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
+from jettison.instances.profilers.fronts.grouped_products import grouped_products_of_floats
+from jettison.instances.profilers.fronts.step_fronts import FRONTS
+from jettison.instances.profilers.fronts.untraceable import untraceable
 from jettison.instances.profilers.torch_graphs.drawing_order import draw_in_memory_order
-from jettison.instances.profilers.torch_graphs.grouped_products import grouped_products_of_floats
-from jettison.instances.profilers.torch_graphs.step_fronts import FRONTS
 from jettison.instances.profilers.torch_graphs.tensor_places import first_names
-from jettison.instances.profilers.torch_graphs.untraceable import untraceable
 
 # The module that is traced holds the step, or what a front has made of it, under this name.
 _PREFIX = "step."
