@@ -154,7 +154,7 @@ def summary_row(planner: str, setting: str, pricing: str) -> dict[str, object]:
     rows = [at_equal_peak(plan) for plan in all_plans(planner, setting, pricing)]
     return {
         "planner": planner,
-        "setting": setting,
+        "budget": float(setting),
         "pricing": pricing,
         "plans": len(rows),
         "overhead_median": round(median(row["overhead"] for row in rows), 2),
@@ -701,7 +701,7 @@ assert all(again)
 print(f"{len(again)} optima computed again, all as recorded")
 
 # %%
-HALF = by_budget.set_index(["pricing", "setting"]).loc[("fused", "0.3")]
+HALF = by_budget.set_index(["pricing", "budget"]).loc[("fused", 0.3)]
 ALL = [
     at_equal_peak(plan)
     for pricing in Pricing
@@ -738,7 +738,7 @@ CLAIMS = {
     "budget of 0": (
         sum(row["peak"] > 100 for row in ALL),
         len(ALL),
-        by_budget.loc[by_budget["setting"] == "0", "above_save_all"].sum(),
+        by_budget.loc[by_budget["budget"] == 0, "above_save_all"].sum(),
     )
     == (28, 280, 16),
     "within a tenth of a point of what was found for 228 of the 280 plans": sum(
