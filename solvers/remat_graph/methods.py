@@ -93,7 +93,7 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "Checkmate's problem; what compilers choose from that partition a step in two passes",
         "models of few cuts; a value is saved between the passes, or computed again once",
         solve=Tuned(solve_saved_or_once, RESTRICTED),
-        baselines=("selective-blocks", "torch-min-cut-greedy", "torch-min-cut-dp"),
+        baselines=("selective-blocks", "torch-min-cut-greedy", "torch-min-cut-dp", "anneal"),
     ),
     Method(
         "cut-bound",

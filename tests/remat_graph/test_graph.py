@@ -268,3 +268,17 @@ def test_computing_each_node_once_replays_to_the_closed_form(graph: Graph) -> No
     assert replay.time_ns == graph.base_time_ns
     assert replay.peak_bytes == graph.store_all_peak_bytes
     assert replay.peak_bytes >= graph.least_peak_bound_bytes
+
+
+def test_the_name_of_an_operator_belongs_to_the_file_and_to_the_hash_where_there_is_one() -> None:
+    plain = Graph("g", (Node(name="x", duration_ns=1, output_bytes=1),))
+    named = Graph("g", (replace(plain.nodes[0], operator_name="aten.mm.default"),))
+    assert "operator_name" not in plain.nodes[0].to_json()
+    assert named.nodes[0].to_json()["operator_name"] == "aten.mm.default"
+    # Planners answer differently, and studies name an instance by its hash.
+    assert named.sha256 != plain.sha256
+    assert plain.sha256 == Graph("other", plain.nodes).sha256
+    assert Graph.from_json(named.to_json()) == named
+    assert Graph.from_json(plain.to_json()).nodes[0].operator_name is None
+    with pytest.raises(InputError, match="operator_name: '' cannot be a name"):
+        replace(plain.nodes[0], operator_name="")

@@ -160,10 +160,14 @@ def test_bounds_are_below_the_brute_force_and_schedules_are_not() -> None:
             outcome = method.run(problem, SolveOptions(time_limit_s=10))
             where = (method.name, problem)
             for bound in outcome.bounds:
+                if bound.valid_for is ScheduleClass.SAVED_OR_ONCE:
+                    # The best of that class may be slower than the best staged schedule.
+                    continue
                 limit = best if bound.valid_for is ScheduleClass.ALL else staged
                 assert limit is None or bound.time_ns <= limit, where
-            if outcome.infeasibility is not None:
-                is_for_all = outcome.infeasibility.valid_for is ScheduleClass.ALL
+            proof = outcome.infeasibility
+            if proof is not None and proof.valid_for is not ScheduleClass.SAVED_OR_ONCE:
+                is_for_all = proof.valid_for is ScheduleClass.ALL
                 assert (best if is_for_all else staged) is None, where
             if outcome.schedule is not None:
                 assert isinstance(outcome.schedule, GraphSchedule)

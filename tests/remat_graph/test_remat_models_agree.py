@@ -30,6 +30,7 @@ from jettison.formulations.remat_graph.recomputation import (
     ForwardNodes,
     ForwardNodesInBackwardStages,
     Recomputation,
+    SavedOrOnce,
 )
 from jettison.formulations.remat_graph.retention_intervals import RetentionIntervals
 from jettison.formulations.remat_graph.windows import frontier as windowed_frontier
@@ -277,9 +278,9 @@ FULL = RematGraph(
 
 
 def with_every_row(problem: RematGraph) -> WindowedFrontier:
-    """Return all cuts and slots, and two nodes as if they were twins."""
+    """Return all cuts and slots, and two nodes as if they were twins, with values saved or once."""
     fixings = WindowFixings(twins=((0, 1),))
-    return replace(all_cuts_and_slots(problem, AnyNode()), fixings=fixings)
+    return replace(all_cuts_and_slots(problem, SavedOrOnce()), fixings=fixings)
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,8 @@ class Joint:
     num_outputs: int
     parameters: tuple[int, ...]
 
-    def partitioned(self, budget: float, solver: Any, cost: Callable[[fx.Node], float]) -> Any:
-        """Return the names of what torch saves at a budget, and of what its backward computes."""
-        module = copy.deepcopy(self.module)
+    def saved(self, budget: float, solver: str, cost: Callable[[fx.Node], float]) -> frozenset[str]:
+        """Return the names of what torch chooses to save at a budget."""
         chosen: list[str] = []
         choose = partitioners.choose_saved_values_set
 
@@ -44,24 +43,36 @@ class Joint:
             chosen.extend(node.name for node in found)
             return found
 
+        partitioners.choose_saved_values_set = recording
+        try:
+            self._partition(budget, solver, cost)
+        finally:
+            partitioners.choose_saved_values_set = choose
+        return frozenset(chosen)
+
+    def operators(
+        self, budget: float, solver: str, cost: Callable[[fx.Node], float]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names of the operators of torch's forward and of its backward function."""
+        forward, backward = (
+            frozenset(node.name for node in module.graph.nodes if node.op == "call_function")
+            for module in self._partition(budget, solver, cost)
+        )
+        return forward, backward
+
+    def _partition(self, budget: float, solver: str, cost: Callable[[fx.Node], float]) -> Any:
         settings = {
             "activation_memory_budget": budget,
             "activation_memory_budget_solver": solver,
             "activation_memory_budget_runtime_estimator": _estimator(cost),
         }
-        partitioners.choose_saved_values_set = recording
-        try:
-            with config.patch(settings):
-                _, backward = min_cut_rematerialization_partition(
-                    module,
-                    None,
-                    num_fwd_outputs=self.num_outputs,
-                    static_lifetime_input_indices=list(self.parameters),
-                )
-        finally:
-            partitioners.choose_saved_values_set = choose
-        computed = {node.name for node in backward.graph.nodes if node.op == "call_function"}
-        return frozenset(chosen), computed
+        with config.patch(settings):
+            return min_cut_rematerialization_partition(
+                copy.deepcopy(self.module),
+                None,
+                num_fwd_outputs=self.num_outputs,
+                static_lifetime_input_indices=list(self.parameters),
+            )
 
     def cleaned(self) -> fx.Graph:
         """Return the graph as the partitioner sees it: no dead code, no common subexpressions."""

@@ -35,6 +35,17 @@ def perceptron() -> Any:
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
 
 
+def test_every_operation_says_which_operator_it_runs() -> None:
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten())
+    graph = trace(model, torch.zeros(2, 1, 5, 5))
+    named = {node.name: node.operator_name for node in graph.nodes}
+    assert named["convolution"] == "aten.convolution.default"
+    # What is held for the backward pass is taken from several results; two parts are one operator.
+    assert named["_native_batch_norm_legit_functional.saved"] == "operator.getitem"
+    assert named["native_batch_norm_backward.weights"] == "aten.native_batch_norm_backward.default"
+    assert None not in named.values()
+
+
 def test_a_perceptron_has_the_operations_of_its_layers_and_their_gradients() -> None:
     graph = trace(perceptron(), torch.zeros(4, 8))
     # Rows of float32: 4*16*4 bytes inside, 4*2*4 of the output and of its gradient, which is the

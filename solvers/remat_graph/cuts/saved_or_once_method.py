@@ -10,7 +10,7 @@ are added where the schedule of its point exceeds the memory, with two differenc
 row (once) (`SavedBetweenPasses` in `formulations.remat_graph.windows.presets` is the full model),
 and bounds are kept, which hold for the class: the relaxation's, whose multipliers are evaluated in
 exact arithmetic, and that of HiGHS. It begins from the fastest schedule of the class that its
-baselines find.
+baselines find; of annealing, whose schedules are of no class, what they save between the passes.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from jettison.solvers.remat_graph.cuts.restricted_method import (
     RestrictedRounds,
 )
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
+from jettison.solvers.remat_graph.planners.boundary_plan import PlanBoundary
 
 METHOD = "saved-or-once"
 CLASS = ScheduleClass.SAVED_OR_ONCE
@@ -93,8 +94,15 @@ class SavedOrOnceRounds(RestrictedRounds):
         self._infeasibility: Infeasibility | None = None
 
     def begin_from(self, schedule: GraphSchedule) -> None:
-        """Take a schedule of the class as the start of the first model, if it is the fastest."""
+        """Take a schedule as the start of the first model, if it is the fastest of the class.
+
+        Of another one that is taken that saves the same values between the passes.
+        """
         self.incumbent.begin_from(schedule, GraphSchedule, CLASS)
+        boundary = PlanBoundary(self._problem.instance)
+        computations = boundary.computations(boundary.saved_by(schedule.computations))
+        projected = GraphSchedule.from_computations(self._problem.instance, computations)
+        self.incumbent.begin_from(projected, GraphSchedule, CLASS)
         self._given = self.incumbent.schedule
 
     def outcome(self, termination: Termination) -> Outcome:

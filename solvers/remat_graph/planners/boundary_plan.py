@@ -9,7 +9,7 @@ right before it is needed for the first time, once; it stays to its last use
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from jettison.instances.remat_graph.graph import Graph
@@ -78,6 +78,29 @@ class PlanBoundary:
         done = set(sequence)
         sequence.extend(i for i in range(len(graph)) if i not in done)
         return sequence
+
+    def saved_by(self, computations: Sequence[int]) -> frozenset[int]:
+        """Return the forward nodes whose first value the backward pass reads, :math:`O(k d)`.
+
+        Parameters
+        ----------
+        computations
+            Those of any schedule, `k` of `d` inputs.
+        """
+        found: set[int] = set()
+        times = [0] * len(self._graph)
+        for node in computations:
+            if self._backward[node]:
+                found.update(
+                    source
+                    for source in self._graph.inputs[node]
+                    if times[source] == 1 and not self._backward[source]
+                )
+            times[node] += 1
+            if times[node] > 1:
+                # A recomputation in the backward pass may read what was saved as well.
+                found.update(source for source in self._graph.inputs[node] if times[source] == 1)
+        return frozenset(node for node in found if not self._backward[node])
 
     def _missing(self, node: int, present: bytearray) -> list[int]:
         """Return what must be computed before a node, ascending.

@@ -127,7 +127,7 @@ class SavedValues:
 
     @cached_property
     def _items(self) -> KnapsackItems:
-        """What the knapsack chooses from, the largest first."""
+        """The values that the knapsack chooses from, the largest first."""
         values = self._program.values
         positions = sorted(
             (
