@@ -26,6 +26,7 @@ WITH_CLAIMS = {
     "devices",
     "kiwi",
     "mu_two",
+    "planners",
     "pofo",
     "rotor",
     "theorem1",
