@@ -99,6 +99,9 @@ class ShardedSchedule:
             schedule_class = ScheduleClass.KIWI_REDUCED
         elif not violations and is_elementwise(sharded, self.computations):
             schedule_class = ScheduleClass.KIWI_ELEMENTWISE
+        elif schedule_class is ScheduleClass.SAVED_OR_ONCE:
+            # No bound on sharded graphs is for that class; those that hold for it are for this one.
+            schedule_class = ScheduleClass.STAGED
         return replace(found, violations=violations, schedule_class=schedule_class)
 
     def _repeated(self, sharded: ShardedGraph) -> list[Violation]:

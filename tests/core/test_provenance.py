@@ -50,7 +50,7 @@ def test_an_unknown_kind_of_device_is_refused() -> None:
 
 @pytest.mark.parametrize("triple", [(3, 2, 4), (1, 3, 2), (1, 2)])
 def test_a_spread_that_does_not_ascend_is_refused(triple: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match=r"^spread\['conv'\]: .* not minimum <= median"):
+    with pytest.raises(InputError, match=r"^spread\['conv'\]: .* not least <= counted"):
         Provenance(spread={"conv": triple})  # type: ignore[dict-item]
 
 

@@ -101,7 +101,9 @@ def test_memory_is_counted_with_the_new_value_before_anything_is_freed() -> None
     for method in methods_of("remat-graph"):
         assert method.run(RematGraph(graph, 6), EXACT).schedule is None
         if method.promise is not Promise.BOUND:
-            assert method.run(RematGraph(graph, 7), EXACT).schedule is not None
+            outcome = method.run(RematGraph(graph, 7), EXACT)
+            # Planners of frameworks need to know which operations are of the backward pass.
+            assert outcome.schedule is not None or "use another method" in (outcome.note or "")
 
 
 @pytest.mark.parametrize(
