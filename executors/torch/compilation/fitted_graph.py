@@ -224,11 +224,10 @@ class FittedGraph:
         )
         if refused is None:
             return InputError(problem, field="memory", expected=f"give at least {known}")
-        # What the plans need is less than what was measured where some were not compiled.
         return InputError(
             f"{problem}; {refused.problem}",
             field="memory",
-            expected=f"{refused.expected} by the plans; enough is {known}",
+            expected=f"{refused.expected}; {known}, would do",
         )
 
 
