@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -184,27 +180,3 @@ def test_a_share_below_all_plans_is_one_error_with_what_is_known() -> None:
         run(batch())
     with pytest.raises(InputError, match="memory: '0' has no unit"):
         planned(layers(), "0")
-
-
-_OTHER = """
-import sys
-import torch
-from tests.torch.test_compiled_uses import batch, layers
-import jettison.torch
-torch.manual_seed(int(sys.argv[2]))
-run = jettison.torch.compiled(
-    layers(), memory="75%", backend="aot_eager", most_moves=300_000, folder=sys.argv[1]
-)
-run(batch()).sum().backward()
-"""
-
-
-def test_two_processes_find_the_same_plan(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    found = []
-    for seed in ("1", "2"):
-        folder = tmp_path / seed
-        subprocess.run([sys.executable, "-c", _OTHER, str(folder), seed], cwd=root, check=True)
-        found.append({path.name: json.loads(path.read_text()) for path in folder.iterdir()})
-    assert found[0] == found[1]
-    assert len(found[0]) == 2
