@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch._dynamo import config as dynamo_config
 from torch._dynamo import exc as dynamo_errors
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.debugging import boxed_nop
@@ -55,7 +56,8 @@ class CompiledModule(nn.Module):
         ------
         InputError
             If the model is no single graph, has sizes that are not known or an operator that cannot
-            be computed again, or the limit cannot be met.
+            be computed again, or the limit cannot be met, or there are more shapes of inputs than
+            PyTorch compiles.
         """
         try:
             return self._compiled(*inputs, **options)
@@ -66,6 +68,14 @@ class CompiledModule(nn.Module):
             if isinstance(error, dynamo_errors.Unsupported | dynamo_errors.UserError):
                 raise _several_graphs(error) from error
             raise
+        except dynamo_errors.FailOnRecompileLimitHit as error:
+            raise InputError(
+                f"more than {dynamo_config.recompile_limit} graphs: each shape of the inputs, and"
+                " each other kind of call, is one of its own",
+                field="model",
+                expected="give all inputs one of few shapes, or raise"
+                " torch._dynamo.config.recompile_limit",
+            ) from error
 
     @property
     def report(self) -> StepReport:

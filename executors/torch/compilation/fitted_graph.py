@@ -1,10 +1,11 @@
 """Compiled graph of a training call that is made to fit: planned, run, measured, planned again.
 
 What a compiler makes of a plan has another peak than the plan: fused operators leave no values in
-memory, and kernels have memory of their own. The first training call is therefore run on the side,
-and its peak measured. A plan whose step exceeds the limit is replaced by one for a limit that is
-smaller by as much, and one that leaves much of the limit unused by one for a larger limit. The
-fastest plan whose measured peak is within the limit is the one that stays.
+memory, others are moved, and kernels have memory of their own. The first training call is therefore
+run on the side, and its peak measured. What it has above that of the plan is *hidden*, and the next
+plan is made for the limit without it. So a plan that exceeds the limit is replaced by one for less,
+and one that had less hidden than was thought by one for more. Where nothing is hidden the first
+plan is the last. The fastest plan whose measured peak is within the limit is the one that stays.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class Fitting:
     most_plans
         How many plans are compiled at most, beside that without recomputation.
     unused
-        Share of the limit that a plan with recomputation may leave unused before another one is
-        tried for more memory.
+        Share of the limit by which a plan with recomputation may have been made for less than was
+        there, as its measured peak tells, before another one is tried.
     """
 
     most_plans: int = 4
@@ -178,12 +179,14 @@ class FittedGraph:
                 if best is None or attempt.plan.time_ns < best[1].plan.time_ns:
                     best = compiled, attempt
                 low = planned
-                is_enough = limit - peak <= limit * self._fitting.unused
-                if is_enough or attempt.plan.time_ns == attempt.plan.base_time_ns:
-                    break
             else:
                 high = planned
-            step = planned + limit - peak
+            step = max(0, limit - (peak - attempt.plan.predicted_peak_bytes))
+            if peak <= limit and (
+                step - planned <= limit * self._fitting.unused
+                or attempt.plan.time_ns == attempt.plan.base_time_ns
+            ):
+                break
             if (high is not None and step >= high) or step <= low:
                 if high is None or high - low <= limit * self._fitting.unused:
                     break
@@ -214,13 +217,17 @@ class FittedGraph:
         if not measured and refused is not None:
             return refused
         least = min(measured)
-        why = "" if refused is None else f"; {refused.problem}"
-        return InputError(
+        known = f"{format_bytes(least)} ({least} bytes), the least that was measured"
+        problem = (
             f"no compiled step was found whose measured peak is within {format_bytes(limit)}"
-            f" ({limit} bytes){why}",
+            f" ({limit} bytes)"
+        )
+        if refused is None:
+            return InputError(problem, field="memory", expected=f"give at least {known}")
+        return InputError(
+            f"{problem}; {refused.problem}",
             field="memory",
-            expected=f"give at least {format_bytes(least)} ({least} bytes), the least that was"
-            " measured",
+            expected=f"{refused.expected}; {known}, would do",
         )
 
 

@@ -19,6 +19,7 @@ from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph, read_joint_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import MeasuredMemory, TracedMemory
 from jettison.torch.compilation.operator_rates import default_cost
 from jettison.torch.compilation.plan_store import stored_plan
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
@@ -106,15 +107,15 @@ class Partitioner(CustomPartitionerFn):
         module.graph.eliminate_dead_code()
         if functorch_config.cse:
             module.graph = fx_graph_cse(module.graph)
-        cost = self._cost
-        if cost is None:
-            places = module.graph.find_nodes(op="placeholder")
-            values = [node.meta.get("val") for node in places]
-            devices = [value.device for value in values if isinstance(value, Tensor)]
-            kinds = {device.type for device in devices}
-            device = torch.device("cuda" if "cuda" in kinds else "cpu")
-            cost = default_cost(device, fuses=fuses)
-        return read_joint_graph(module, forward_outputs=forward_outputs, cost=cost)
+        device = _device(module)
+        # Of a compiler that writes kernels of its own those of the operators say little.
+        measures = not fuses and device.type in {"cpu", "cuda"}
+        return read_joint_graph(
+            module,
+            forward_outputs=forward_outputs,
+            cost=default_cost(device, fuses=fuses) if self._cost is None else self._cost,
+            memory=MeasuredMemory(device) if measures else TracedMemory(),
+        )
 
     def _note_frame(self) -> None:
         """Warn where a second piece of code is compiled: it has the whole memory as well."""
@@ -130,3 +131,11 @@ class Partitioner(CustomPartitionerFn):
                 "may exceed the limit; compile with fullgraph=True",
                 stacklevel=2,
             )
+
+
+def _device(module: fx.GraphModule) -> torch.device:
+    """Return the device on which a graph runs: the first that is no CPU, if there is one."""
+    values = [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")]
+    devices = [value.device for value in values if isinstance(value, Tensor)]
+    found = [device for device in devices if device.type != "cpu"]
+    return found[0] if found else torch.device("cpu")

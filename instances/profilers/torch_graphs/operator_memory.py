@@ -53,6 +53,9 @@ class OperatorMemory(Protocol):
     def sized(self, traced: TracedStep) -> TracedStep:
         """Return a trace whose operations have their sizes."""
 
+    def sized_whole(self, operations: Sequence[TracedOperation]) -> tuple[TracedOperation, ...]:
+        """Return operations with their sizes, none of which is a part of a node."""
+
 
 class TracedMemory:
     """Sizes as the trace has them: of results, and no memory of kernels."""
@@ -63,6 +66,10 @@ class TracedMemory:
     def sized(self, traced: TracedStep) -> TracedStep:
         """Return the trace unchanged."""
         return traced
+
+    def sized_whole(self, operations: Sequence[TracedOperation]) -> tuple[TracedOperation, ...]:
+        """Return the operations unchanged."""
+        return tuple(operations)
 
 
 class MeasuredMemory:
@@ -126,20 +133,35 @@ class MeasuredMemory:
         if crashing:
             traced = traced.with_whole(crashing & _halved(traced).keys())
             outcomes = self._outcomes([*map(_Wanted.of, traced.operations)])
-        for item, outcome in zip(traced.operations, outcomes, strict=True):
-            if isinstance(outcome, CallFailure) and outcome.kind is FailureKind.CRASH:
-                raise _crashing(item, outcome)
-        _warn_of_unmeasured(traced.operations, outcomes)
-        operations = tuple(
-            self._sized(item, outcome)
-            for item, outcome in zip(traced.operations, outcomes, strict=True)
-        )
-        sized = replace(traced, operations=operations)
+        sized = replace(traced, operations=self._all_sized(traced.operations, outcomes))
         sized = replace(sized, joint_bytes=self._joint_bytes(sized))
         if self._device.type == "cuda":
             # Its context takes memory of the GPU, which the step may need.
             self._process.close()
         return sized
+
+    def sized_whole(self, operations: Sequence[TracedOperation]) -> tuple[TracedOperation, ...]:
+        """Return operations with measured sizes, none of which is a part of a node.
+
+        Raises
+        ------
+        InputError, ProfileWarning
+            As `sized` does.
+        """
+        sized = self._all_sized(operations, self._outcomes([*map(_Wanted.of, operations)]))
+        if self._device.type == "cuda":
+            self._process.close()
+        return sized
+
+    def _all_sized(
+        self, operations: Sequence[TracedOperation], outcomes: Sequence[CallOutcome | None]
+    ) -> tuple[TracedOperation, ...]:
+        pairs = list(zip(operations, outcomes, strict=True))
+        for item, outcome in pairs:
+            if isinstance(outcome, CallFailure) and outcome.kind is FailureKind.CRASH:
+                raise _crashing(item, outcome)
+        _warn_of_unmeasured(operations, outcomes)
+        return tuple(self._sized(item, outcome) for item, outcome in pairs)
 
     def _sized(self, item: TracedOperation, outcome: CallOutcome | None) -> TracedOperation:
         found = outcome.results_bytes if isinstance(outcome, CallMemory) else ()

@@ -46,6 +46,7 @@ from jettison.instances.profilers.torch_graphs.joint.ends import (
     values_of,
 )
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import OperatorMemory, TracedMemory
 from jettison.instances.profilers.torch_graphs.traced_step import (
     OperationReader,
     Source,
@@ -133,10 +134,11 @@ def read_joint_graph(
     *,
     forward_outputs: int,
     cost: OperatorCost,
+    memory: OperatorMemory | None = None,
     name: str = "joint-graph",
     provenance: Provenance | None = None,
 ) -> JointGraph:
-    """Read a joint graph as an instance; nothing is computed unless `cost` measures.
+    """Read a joint graph as an instance; nothing is computed unless `cost` or `memory` measures.
 
     Parameters
     ----------
@@ -146,6 +148,9 @@ def read_joint_graph(
         How many of its outputs are those of the forward pass (``num_fwd_outputs``).
     cost
         Source of the durations.
+    memory
+        Source of the sizes: `MeasuredMemory` for what kernels allocate beside their results. By
+        default they allocate nothing.
     name, provenance
         Of the instance.
 
@@ -176,7 +181,8 @@ def read_joint_graph(
         backward=needed - forward,
         kept=frozenset(gradients | outputs | written),
     )
-    operations = _in_order(reader.operations(), late)
+    sizes = TracedMemory() if memory is None else memory
+    operations = sizes.sized_whole(_in_order(reader.operations(), late))
     total = sum(item.output_bytes for item in operations)
     small = {source for source in outputs if source_bytes(source) * _SMALL_SHARE <= total}
     kept = frozenset(gradients | (outputs - small))
@@ -280,7 +286,7 @@ class _Assembly:
                 duration_ns=duration_ns,
                 output_bytes=item.output_bytes if is_one else 0,
                 inputs=self._inputs(item),
-                workspace_bytes=item.unread_bytes + (0 if is_one else item.output_bytes),
+                workspace_bytes=item.workspace_bytes + (0 if is_one else item.output_bytes),
                 backward=item.backward,
                 keep=is_one and any((item.node, place) in self._kept for place in item.stored),
                 has_value=is_one,
