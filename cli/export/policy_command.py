@@ -155,6 +155,8 @@ def export_policy(
         save_policy(found, output)
     _show(found, as_json=as_json)
     sys.stderr.write(f"wrote {output}\n")
+    if not is_finished:
+        raise typer.Exit(ExitStatus.LIMIT_WITH_SCHEDULE)
 
 
 class _Model:

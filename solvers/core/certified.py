@@ -16,6 +16,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.refutation import refutation
 from jettison.solvers.core.registry import find_kind, find_method, kind_of
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import Result
@@ -97,23 +98,11 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
 def proof_to_certify(results: Iterable[Result]) -> Infeasibility | None:
     """Return the proof that nothing fits which should be certified, or None.
 
-    None as well where a schedule is known: then the proof is about a narrower class, and bounds of
-    wider ones say more. Of several proofs the one for most schedules, best with a formulation.
+    None as well where the proof is about a narrower class, and a schedule is known or a wider
+    search is open (`refutation`): then bounds of wider classes say more.
     """
-    found: list[Infeasibility] = []
-    for result in results:
-        if result.schedule is not None:
-            return None
-        if result.infeasibility is not None:
-            found.append(result.infeasibility)
-    return max(
-        found,
-        key=lambda proof: (
-            sum(map(proof.valid_for.covers, ScheduleClass)),
-            proof.formulation is not None,
-        ),
-        default=None,
-    )
+    refuting = refutation(results)
+    return None if refuting is None else refuting.infeasibility
 
 
 def with_certified_bounds(results: Sequence[Result], options: SolveOptions) -> list[Result]:

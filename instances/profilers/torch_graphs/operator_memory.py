@@ -53,6 +53,9 @@ class OperatorMemory(Protocol):
     def sized(self, traced: TracedStep) -> TracedStep:
         """Return a trace whose operations have their sizes."""
 
+    def rises_bytes(self, operations: Sequence[TracedOperation]) -> list[int]:
+        """Return by how much the memory in use rises while each operation runs, or 0."""
+
 
 class TracedMemory:
     """Sizes as the trace has them: of results, and no memory of kernels."""
@@ -63,6 +66,10 @@ class TracedMemory:
     def sized(self, traced: TracedStep) -> TracedStep:
         """Return the trace unchanged."""
         return traced
+
+    def rises_bytes(self, operations: Sequence[TracedOperation]) -> list[int]:
+        """Return zeros: kernels count as allocating nothing."""
+        return [0] * len(operations)
 
 
 class MeasuredMemory:
@@ -140,6 +147,32 @@ class MeasuredMemory:
             # Its context takes memory of the GPU, which the step may need.
             self._process.close()
         return sized
+
+    def rises_bytes(self, operations: Sequence[TracedOperation]) -> list[int]:
+        """Return by how much the memory in use rises while each operation runs.
+
+        What it returns is a part of it. For calls of an eager step, which are whole.
+
+        Raises
+        ------
+        InputError
+            If an operator crashes, or no process can be started.
+
+        Warns
+        -----
+        ProfileWarning
+            As for `sized`: such operators count as allocating nothing.
+        """
+        outcomes = self._outcomes([*map(_Wanted.of, operations)])
+        for item, outcome in zip(operations, outcomes, strict=True):
+            if isinstance(outcome, CallFailure) and outcome.kind is FailureKind.CRASH:
+                raise _crashing(item, outcome)
+        _warn_of_unmeasured(operations, outcomes)
+        if self._device.type == "cuda":
+            self._process.close()
+        return [
+            outcome.rise_bytes if isinstance(outcome, CallMemory) else 0 for outcome in outcomes
+        ]
 
     def _sized(self, item: TracedOperation, outcome: CallOutcome | None) -> TracedOperation:
         found = outcome.results_bytes if isinstance(outcome, CallMemory) else ()
