@@ -106,7 +106,8 @@ def export_policy(
     torch-sac: eager selective checkpointing of modules, one decision for each operator call.
     joint-graph, torch-knapsack, torchtitan: marks on the nodes of a joint graph, for PyTorch's
     partitioner, for its knapsack hook, and as a memory policy of torchtitan's graph trainer.
-    Time and peak are those of the step that follows, by the replay.
+    Time and peak are those of the step that follows, by the replay. Where the time limit ended the
+    search, the best policy so far is written, and the exit status is 4.
 
     Example: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
     -o policy.py
@@ -155,7 +156,7 @@ def export_policy(
         save_policy(found, output)
     _show(found, as_json=as_json)
     sys.stderr.write(f"wrote {output}\n")
-    if not is_finished:
+    if not found.is_settled:
         raise typer.Exit(ExitStatus.LIMIT_WITH_SCHEDULE)
 
 
