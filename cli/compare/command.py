@@ -19,8 +19,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Evidence
-from jettison.solvers.core.certified import with_certified_bounds
-from jettison.solvers.core.refutation import empty_classes, refutation
+from jettison.solvers.core.certified import empty_classes, refutation, with_certified_bounds
 from jettison.solvers.core.registry import find_method, kind_of, methods_of
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import compare_all

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.certified import class_suffix
 from jettison.solvers.core.problem import Problem
-from jettison.solvers.core.refutation import class_suffix
 from jettison.solvers.core.result import Result
 
 

@@ -9,11 +9,16 @@ from jettison.instances.core.link import link_keys
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
-from jettison.solvers.core.certified import certificate_for, certified_bound, proof_to_certify
+from jettison.solvers.core.certified import (
+    certificate_for,
+    certified_bound,
+    empty_classes,
+    proof_to_certify,
+    refutation,
+)
 from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem import Problem
-from jettison.solvers.core.refutation import empty_classes, refutation
 from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.result import (
     Result,

@@ -13,8 +13,8 @@ from jettison import Graph, RematGraph, ScheduleClass
 from jettison.cli.exit_status import ExitStatus
 from jettison.instances.catalog import save
 from jettison.remat_graph import Node
+from jettison.solvers.core.certified import empty_classes, refutation
 from jettison.solvers.core.outcome import Infeasibility, Outcome
-from jettison.solvers.core.refutation import empty_classes, refutation
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.verdict import Verdict

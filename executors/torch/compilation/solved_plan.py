@@ -12,9 +12,9 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.certified import class_suffix
 from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.refutation import class_suffix
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.torch.accepted_replay import accepted_replay
