@@ -87,8 +87,9 @@ def decisions_of(instance: JointInstance, again: frozenset[int]) -> dict[str, bo
     }
 
 
-class AnnotatedPartitioner(  # type: ignore[misc]
-    SettingObject, torch_hook(_PASSES, "CustomPartitionerFn")
+class AnnotatedPartitioner(
+    SettingObject,
+    torch_hook(_PASSES, "CustomPartitionerFn"),  # type: ignore[misc]
 ):
     """Partitioner for ``aot_autograd`` and Inductor that follows a policy by marks of nodes.
 

@@ -63,8 +63,9 @@ class RuntimeEstimator(torch_hook(_PASSES, "CustomRuntimeEstimator")):  # type: 
         return None if self._cost is None else content_sha256({"cost": repr(self._cost)})
 
 
-class PeakKnapsack(  # type: ignore[misc]
-    SettingObject, torch_hook(_PASSES, "CustomKnapsackSolver")
+class PeakKnapsack(
+    SettingObject,
+    torch_hook(_PASSES, "CustomKnapsackSolver"),  # type: ignore[misc]
 ):
     """Knapsack solver whose limit is the peak of the step, not the bytes that are saved.
 
