@@ -126,5 +126,9 @@ def _describe(verdict: Verdict) -> Rows:
     infeasible = verdict.infeasible
     proof = None if infeasible is None else infeasible.infeasibility
     rows += limit_rows(proof, verdict.found_bound, verdict.bound_of_all, verdict.gap)
+    rows += [
+        ("nothing fits", f"of the class {empty.valid_for}; others may")
+        for empty in verdict.empty_classes
+    ]
     rows.append(("seconds", f"{verdict.seconds:.3f}"))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jettison.cli.output import percent
 from jettison.instances.core.units import NANOSECOND_UNITS, exact_bytes, format_ns
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.outcome import Infeasibility
 from jettison.solvers.core.problem import Problem
@@ -70,6 +71,8 @@ def limit_rows(
             return rows
         word = "least memory" if infeasibility.is_exact else "least memory, at least"
         rows = [(word, exact_bytes(infeasibility.least_memory_bytes))]
+        if infeasibility.valid_for is not ScheduleClass.ALL:
+            rows.append(("valid for", f"{infeasibility.valid_for}, by {infeasibility.evidence}"))
         if infeasibility.needed_by is not None:
             rows.append(("needed by", infeasibility.needed_by))
         return rows

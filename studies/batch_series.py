@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.params import ParamsGiven
 from jettison.solvers.core.problem import Problem
@@ -48,8 +49,12 @@ class BatchThroughput:
 
     @property
     def at_most_per_s(self) -> Fraction | None:
-        """Upper bound on the throughput of all schedules: 0 if none fits, None if none is known."""
-        if self.result.infeasibility is not None:
+        """Upper bound on the throughput of all schedules: 0 if none fits, None if none is known.
+
+        A proof that no schedule of a narrower class fits says nothing of all schedules.
+        """
+        proof = self.result.infeasibility
+        if proof is not None and proof.valid_for is ScheduleClass.ALL:
             return Fraction(0)
         bound = self.result.bound_of_all
         return None if bound is None else self._per_s(bound.time_ns)

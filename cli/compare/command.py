@@ -19,7 +19,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Evidence
-from jettison.solvers.core.certified import with_certified_bounds
+from jettison.solvers.core.certified import empty_classes, refutation, with_certified_bounds
 from jettison.solvers.core.registry import find_method, kind_of, methods_of
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import compare_all
@@ -104,14 +104,18 @@ def compare(
         from jettison.schedules.core.picture_file import save_figure
 
         save_figure(plot_compare(results), plot)
+    columns = [[result for result in results if result.problem == one] for one in problems]
     if json:
         print_json({"results": [result.to_json() for result in results]})
     else:
         _print(results, with_certified=certify)
+        for column in columns:
+            _print_empty_classes(column)
     nothing_fits = all(result.schedule is None for result in results)
-    refuted = any(result.infeasibility is not None for result in results)
-    if nothing_fits and refuted:
+    if nothing_fits and all(refutation(column) for column in columns):
         raise typer.Exit(ExitStatus.INFEASIBLE)
+    if nothing_fits and any(result.infeasibility is not None for result in results):
+        raise typer.Exit(ExitStatus.NO_SCHEDULE)
     if any(result.termination is Termination.INTERRUPTED for result in results) or (
         len(results) < len(problems) * len(chosen)
     ):
@@ -166,6 +170,16 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
     base = format_ns(reference.time_ns, _DIGITS)
     title = f"{first.problem} {first.instance.name}, {base} without {reference.without}"
     print_table(columns, rows, title=title)
+
+
+def _print_empty_classes(column: list[Result]) -> None:
+    """Say of which class nothing fits, where no method has a schedule of any class."""
+    if any(result.schedule is not None for result in column):
+        return
+    for proof in empty_classes(column):
+        if proof.valid_for is not ScheduleClass.ALL:
+            memory = format_bytes(column[0].problem.memory_bytes)
+            typer.echo(f"in {memory} nothing fits of the class {proof.valid_for}; others may")
 
 
 def _of_all(result: Result) -> str:

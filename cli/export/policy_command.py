@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import util
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,13 +36,10 @@ from jettison.schedules.core.schedule_file import load_schedule
 from jettison.schedules.remat_graph.framework_policy import Policy, PolicyTarget, save_policy
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.remat_graph.policies.best_saved_calls import (
-    NoSavedCalls,
-    best_saved_calls,
-)
-from jettison.solvers.remat_graph.policies.best_saved_values import NoSavedValues
-from jettison.solvers.remat_graph.policies.once_again_policy import once_again_policy
-from jettison.solvers.remat_graph.policies.saved_calls_policy import saved_calls_policy
+
+if TYPE_CHECKING:
+    from jettison.solvers.remat_graph.policies.best_saved_calls import NoSavedCalls
+    from jettison.solvers.remat_graph.policies.best_saved_values import NoSavedValues
 
 
 def export_policy(
@@ -106,7 +103,8 @@ def export_policy(
     torch-sac: eager selective checkpointing of modules, one decision for each operator call.
     joint-graph, torch-knapsack, torchtitan: marks on the nodes of a joint graph, for PyTorch's
     partitioner, for its knapsack hook, and as a memory policy of torchtitan's graph trainer.
-    Time and peak are those of the step that follows, by the replay.
+    Time and peak are those of the step that follows, by the replay. Where the time limit ended the
+    search, the best policy so far is written, and the exit status is 4.
 
     Example: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
     -o policy.py
@@ -155,6 +153,8 @@ def export_policy(
         save_policy(found, output)
     _show(found, as_json=as_json)
     sys.stderr.write(f"wrote {output}\n")
+    if not found.is_settled:
+        raise typer.Exit(ExitStatus.LIMIT_WITH_SCHEDULE)
 
 
 class _Model:
@@ -209,6 +209,11 @@ def _sac(
         )
     from jettison.instances.profilers.torch_regions.traced_regions import trace_regions
     from jettison.instances.zoo.workload import TrainingStep
+    from jettison.solvers.remat_graph.policies.best_saved_calls import (
+        NoSavedCalls,
+        best_saved_calls,
+    )
+    from jettison.solvers.remat_graph.policies.saved_calls_policy import saved_calls_policy
 
     workload = model.workload
     step = TrainingStep(workload.model, workload.loss).train(workload.model.training)
@@ -249,6 +254,9 @@ def _joint(
             loss=workload.loss,
             cost=model.cost,
         )
+    # Solvers load when they are used: `verify` runs without them.
+    from jettison.solvers.remat_graph.policies.once_again_policy import once_again_policy
+
     given = None if plan is None else load_schedule(plan, graph)
     assert given is None or isinstance(given, GraphSchedule)
     return once_again_policy(RematGraph(graph, memory), target, options, given)

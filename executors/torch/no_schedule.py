@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from jettison.instances.core.errors import InputError
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.certified import class_suffix
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.result import Result
 
 
 def no_schedule_error(problem: Problem, result: Result) -> InputError:
     """Return an error with the least memory that would be enough, where it is known."""
-    least = None if result.infeasibility is None else result.infeasibility.least_memory_bytes
+    proof = result.infeasibility
+    least = None if proof is None else proof.least_memory_bytes
+    if proof is None or least is None:
+        expected = "give more memory or time"
+    elif proof.is_exact:
+        expected = f"give at least {least} bytes"
+    else:
+        expected = f"give more than {least} bytes"
+    if proof is not None and proof.valid_for is not ScheduleClass.ALL:
+        expected += f", or use another method: this is{class_suffix(proof)}"
     return InputError(
         f"{result.method} found no schedule within {problem.memory_bytes} bytes ({result.status})",
         field="memory",
-        expected="give more memory or time" if least is None else f"give at least {least} bytes",
+        expected=expected,
     )

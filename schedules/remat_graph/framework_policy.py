@@ -118,6 +118,8 @@ class Policy:
         For each operator by name, whether it runs again; empty for regions.
     regions
         Decisions for regions; empty for others.
+    is_settled
+        Whether the search that found it came to its end, and not to a limit; in no file.
     """
 
     target: PolicyTarget
@@ -130,6 +132,7 @@ class Policy:
     bounds: tuple[PolicyBound, ...]
     decisions: Mapping[str, bool] = field(default_factory=dict)
     regions: tuple[RegionDecisions, ...] = ()
+    is_settled: bool = field(default=True, compare=False)
 
     @property
     def overhead(self) -> float:
@@ -201,6 +204,7 @@ def policy_of_replay(
     *,
     decisions: Mapping[str, bool] | None = None,
     regions: tuple[RegionDecisions, ...] = (),
+    is_settled: bool = True,
 ) -> Policy:
     """Return the policy whose step has been replayed."""
     return Policy(
@@ -214,6 +218,7 @@ def policy_of_replay(
         bounds=bounds,
         decisions=decisions or {},
         regions=regions,
+        is_settled=is_settled,
     )
 
 

@@ -97,23 +97,11 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
 def proof_to_certify(results: Iterable[Result]) -> Infeasibility | None:
     """Return the proof that nothing fits which should be certified, or None.
 
-    None as well where a schedule is known: then the proof is about a narrower class, and bounds of
-    wider ones say more. Of several proofs the one for most schedules, best with a formulation.
+    None as well where the proof is about a narrower class, and a schedule is known or a wider
+    search is open (`refutation`): then bounds of wider classes say more.
     """
-    found: list[Infeasibility] = []
-    for result in results:
-        if result.schedule is not None:
-            return None
-        if result.infeasibility is not None:
-            found.append(result.infeasibility)
-    return max(
-        found,
-        key=lambda proof: (
-            sum(map(proof.valid_for.covers, ScheduleClass)),
-            proof.formulation is not None,
-        ),
-        default=None,
-    )
+    refuting = refutation(results)
+    return None if refuting is None else refuting.infeasibility
 
 
 def with_certified_bounds(results: Sequence[Result], options: SolveOptions) -> list[Result]:
@@ -160,3 +148,50 @@ def _with_proof(result: Result, valid_for: ScheduleClass) -> Result:
     if claim is None or not valid_for.covers(claim.valid_for):
         return result
     return replace(result, infeasibility=replace(claim, evidence=Evidence.CERTIFICATE))
+
+
+def refutation(results: Iterable[Result]) -> Result | None:
+    """Return the result that answers the problem with a proof that no schedule fits, if one does.
+
+    Of several proofs the one for most schedules, best with a formulation, which can be certified.
+    A proof for a narrower class than all schedules does not answer the problem where a schedule is
+    known, or where a method came to a limit before it had a schedule or a proof.
+    """
+    found = list(results)
+    proofs = [result for result in found if result.infeasibility is not None]
+    if any(result.schedule is not None for result in found):
+        return None
+    is_open = any(
+        result.infeasibility is None and not result.termination.is_regular for result in found
+    )
+    widest = max(proofs, key=_extent, default=None)
+    if widest is None or (is_open and _proof(widest).valid_for is not ScheduleClass.ALL):
+        return None
+    return widest
+
+
+def empty_classes(results: Iterable[Result]) -> list[Infeasibility]:
+    """Return a proof for each class without a schedule, but for those that a wider one covers."""
+    kept: list[Infeasibility] = []
+    proofs = [result for result in results if result.infeasibility is not None]
+    for result in sorted(proofs, key=_extent, reverse=True):
+        proof = _proof(result)
+        if not any(other.valid_for.covers(proof.valid_for) for other in kept):
+            kept.append(proof)
+    return kept
+
+
+def class_suffix(proof: Infeasibility) -> str:
+    """Return words for the class of a proof, for the end of a sentence; none for all schedules."""
+    everything = proof.valid_for is ScheduleClass.ALL
+    return "" if everything else f" for schedules of the class {proof.valid_for}"
+
+
+def _proof(result: Result) -> Infeasibility:
+    assert result.infeasibility is not None
+    return result.infeasibility
+
+
+def _extent(result: Result) -> tuple[int, bool]:
+    proof = _proof(result)
+    return sum(map(proof.valid_for.covers, ScheduleClass)), proof.formulation is not None

@@ -9,9 +9,15 @@ from jettison.instances.core.link import link_keys
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
-from jettison.solvers.core.certified import certificate_for, certified_bound, proof_to_certify
+from jettison.solvers.core.certified import (
+    certificate_for,
+    certified_bound,
+    empty_classes,
+    proof_to_certify,
+    refutation,
+)
 from jettison.solvers.core.gap import gap_of
-from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.result import (
@@ -107,8 +113,20 @@ class Verdict:
 
     @property
     def infeasible(self) -> Result | None:
-        """The result that proves that no schedule fits, if one does."""
-        return next((item for item in self.results if item.infeasibility is not None), None)
+        """The result that proves that no schedule fits, if one does (`refutation`).
+
+        None if a schedule was given that fits.
+        """
+        if self.replay is not None and self.replay.valid:
+            return None
+        return refutation(self.results)
+
+    @property
+    def empty_classes(self) -> list[Infeasibility]:
+        """Proofs that a class has no schedule that fits, which leave out other schedules."""
+        if self.infeasible is not None:
+            return []
+        return empty_classes(self.results)
 
     @property
     def seconds(self) -> float:
@@ -156,6 +174,8 @@ class Verdict:
             "gap": self.gap,
             **kind.spent(self.replay),
             "least_memory_bytes": None if proof is None else proof.least_memory_bytes,
+            "infeasible_for": None if proof is None else str(proof.valid_for),
+            "empty_classes": [str(empty.valid_for) for empty in self.empty_classes],
             "needed_by": None if proof is None else proof.needed_by,
             "violations": []
             if self.replay is None

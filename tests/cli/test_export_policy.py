@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jettison import InputError, RematGraph, save, solve
+from jettison.cli.exit_status import ExitStatus
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.core.schedule_file import save_schedule
 from jettison.schedules.remat_graph.framework_policy import (
@@ -16,6 +18,8 @@ from jettison.schedules.remat_graph.framework_policy import (
     load_policy,
     save_policy,
 )
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.policies import best_saved_values
 from tests.cli.terminal import CommandLine
 
 
@@ -164,3 +168,21 @@ def test_a_call_that_a_region_does_not_have_is_refused(line: CommandLine) -> Non
     policy = load_policy(line.folder / "out.json")
     with pytest.raises(InputError, match="check the folder"):
         save_policy(policy, line.folder / "none" / "out.json")
+
+
+def test_a_policy_of_a_search_that_met_its_time_limit_is_written_with_exit_status_four(
+    line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An exact method that ends at its limit, whatever the speed of the machine.
+    def stopped(*arguments: Any, **options: Any) -> Any:
+        found = solve(*arguments, **options)
+        slow = tuple(bound for bound in found.bounds if bound.method != found.method)
+        return replace(found, bounds=slow, termination=Termination.TIME_LIMIT)
+
+    monkeypatch.setattr(best_saved_values, "solve", stopped)
+    status, output, _ = line.run(
+        "export-policy step.json --memory 75% --to joint-graph -o out.json"
+    )
+    assert status == ExitStatus.LIMIT_WITH_SCHEDULE
+    assert "overhead" in output
+    assert load_policy(line.folder / "out.json").is_settled

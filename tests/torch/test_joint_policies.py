@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -154,3 +155,16 @@ def test_a_memory_or_decisions_are_given_and_not_both(name: str) -> None:
 def test_a_hook_that_is_missing_is_named_with_the_version() -> None:
     with pytest.raises(InputError, match=r"PyTorch .* has no torch\._functorch\.config\.gone"):
         torch_hook("torch._functorch.config", "gone")
+
+
+def test_settings_that_a_compiler_copies_keep_their_record_and_pickle_without_it() -> None:
+    model, x = layers(2), batch()
+    partitioner = executor.AnnotatedPartitioner(memory="85%", cost=Roofline())
+    knapsack = executor.PeakKnapsack("85%", cost=Roofline())
+    compiled(model, partitioner)(x).backward()
+    assert len(partitioner.graphs) == 1
+    # Inductor does both with every setting while it compiles.
+    assert copy.deepcopy(partitioner) is partitioner
+    assert copy.deepcopy(knapsack) is knapsack
+    assert partitioner.__getstate__()["graphs"] == knapsack.__getstate__()["graphs"] == []
+    assert len(partitioner.graphs) == 1

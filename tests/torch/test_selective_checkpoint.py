@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
 
-from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_cost import Measured, Roofline  # noqa: E402
 from jettison.torch.policies.counted_calls import (  # noqa: E402
     CountedCalls,
     OperatorMismatchError,
@@ -146,3 +147,31 @@ def test_a_module_that_is_called_twice_is_no_region() -> None:
     layer = policy_models.Layer(32, 0)
     with pytest.raises(InputError, match="'0' is called 2 times"):
         put_on(nn.Sequential(layer, nn.Identity(), layer), batch(), "80%", regions=["0"])
+
+
+def test_what_convolutions_allocate_for_themselves_is_within_the_limit() -> None:
+    torch.manual_seed(0)
+    wide = (3, 16, 16, 16)
+    blocks = [
+        nn.Sequential(
+            nn.Conv2d(before, after, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(after, after, 3, padding=1),
+            nn.ReLU(),
+        )
+        for before, after in pairwise(wide)
+    ]
+    model = nn.Sequential(*blocks, nn.Flatten())
+    x = torch.linspace(-1, 1, 4 * 3 * 24 * 24).reshape(4, 3, 24, 24)
+    found = executor.checkpoint_selective_optimal(
+        model,
+        memory="90%",
+        sample_input=x,
+        loss=squares,
+        cost=Measured(x.device, warmup=0, repeats=1),
+    )
+    workspaces = [node.workspace_bytes for node in found.choice.step.graph.nodes]
+    assert max(workspaces) > 0
+    measured = peak_bytes(lambda: squares(model(x)))
+    assert measured <= 1.01 * found.choice.memory_bytes
+    assert found.predicted.peak_bytes <= found.choice.memory_bytes

@@ -12,6 +12,7 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.certified import class_suffix
 from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
@@ -166,6 +167,8 @@ def _no_plan(joint: JointGraph, limit: int, result: Result) -> InputError:
         total = least + joint.reserve_bytes
         words = "would do" if known is not None and known.is_exact else "are needed at least"
         expected = f"give more: {format_bytes(total)} ({total} bytes) {words}"
+        if known is not None:
+            expected += class_suffix(known)
     return InputError(
         f"{result.method} found no schedule within {format_bytes(limit)} ({limit} bytes)"
         f" ({result.status})",

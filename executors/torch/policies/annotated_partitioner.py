@@ -27,6 +27,7 @@ from jettison.torch.policies.joint_instance import (
     read_joint,
 )
 from jettison.torch.policies.marked_nodes import mark_nodes
+from jettison.torch.policies.setting_object import SettingObject
 from jettison.torch.policies.torch_hooks import torch_hook
 
 _PARTITIONERS = "torch._functorch.partitioners"
@@ -86,7 +87,10 @@ def decisions_of(instance: JointInstance, again: frozenset[int]) -> dict[str, bo
     }
 
 
-class AnnotatedPartitioner(torch_hook(_PASSES, "CustomPartitionerFn")):  # type: ignore[misc]
+class AnnotatedPartitioner(
+    SettingObject,
+    torch_hook(_PASSES, "CustomPartitionerFn"),  # type: ignore[misc]
+):
     """Partitioner for ``aot_autograd`` and Inductor that follows a policy by marks of nodes.
 
     PyTorch's own partitioner does the work: what is marked ``MUST_SAVE`` is not run again, and what

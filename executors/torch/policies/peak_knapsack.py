@@ -30,6 +30,7 @@ from jettison.torch.policies.joint_instance import (
     read_joint,
 )
 from jettison.torch.policies.marked_nodes import mark_nodes
+from jettison.torch.policies.setting_object import SettingObject
 from jettison.torch.policies.torch_hooks import torch_hook
 
 _PASSES = "torch._inductor.custom_graph_pass"
@@ -62,7 +63,10 @@ class RuntimeEstimator(torch_hook(_PASSES, "CustomRuntimeEstimator")):  # type: 
         return None if self._cost is None else content_sha256({"cost": repr(self._cost)})
 
 
-class PeakKnapsack(torch_hook(_PASSES, "CustomKnapsackSolver")):  # type: ignore[misc]
+class PeakKnapsack(
+    SettingObject,
+    torch_hook(_PASSES, "CustomKnapsackSolver"),  # type: ignore[misc]
+):
     """Knapsack solver whose limit is the peak of the step, not the bytes that are saved.
 
     PyTorch gives it the operators that its cut would not run again, asks which of them may, and

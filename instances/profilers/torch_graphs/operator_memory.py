@@ -56,6 +56,9 @@ class OperatorMemory(Protocol):
     def sized_whole(self, operations: Sequence[TracedOperation]) -> tuple[TracedOperation, ...]:
         """Return operations with their sizes, none of which is a part of a node."""
 
+    def rises_bytes(self, operations: Sequence[TracedOperation]) -> list[int]:
+        """Return by how much the memory in use rises while each operation runs, or 0."""
+
 
 class TracedMemory:
     """Sizes as the trace has them: of results, and no memory of kernels."""
@@ -70,6 +73,10 @@ class TracedMemory:
     def sized_whole(self, operations: Sequence[TracedOperation]) -> tuple[TracedOperation, ...]:
         """Return the operations unchanged."""
         return tuple(operations)
+
+    def rises_bytes(self, operations: Sequence[TracedOperation]) -> list[int]:
+        """Return zeros: kernels count as allocating nothing."""
+        return [0] * len(operations)
 
 
 class MeasuredMemory:
@@ -156,12 +163,33 @@ class MeasuredMemory:
     def _all_sized(
         self, operations: Sequence[TracedOperation], outcomes: Sequence[CallOutcome | None]
     ) -> tuple[TracedOperation, ...]:
-        pairs = list(zip(operations, outcomes, strict=True))
-        for item, outcome in pairs:
-            if isinstance(outcome, CallFailure) and outcome.kind is FailureKind.CRASH:
-                raise _crashing(item, outcome)
-        _warn_of_unmeasured(operations, outcomes)
-        return tuple(self._sized(item, outcome) for item, outcome in pairs)
+        _expect_no_crash(operations, outcomes)
+        return tuple(
+            self._sized(item, outcome) for item, outcome in zip(operations, outcomes, strict=True)
+        )
+
+    def rises_bytes(self, operations: Sequence[TracedOperation]) -> list[int]:
+        """Return by how much the memory in use rises while each operation runs.
+
+        What it returns is a part of it. For calls of an eager step, which are whole.
+
+        Raises
+        ------
+        InputError
+            If an operator crashes, or no process can be started.
+
+        Warns
+        -----
+        ProfileWarning
+            As for `sized`: such operators count as allocating nothing.
+        """
+        outcomes = self._outcomes([*map(_Wanted.of, operations)])
+        _expect_no_crash(operations, outcomes)
+        if self._device.type == "cuda":
+            self._process.close()
+        return [
+            outcome.rise_bytes if isinstance(outcome, CallMemory) else 0 for outcome in outcomes
+        ]
 
     def _sized(self, item: TracedOperation, outcome: CallOutcome | None) -> TracedOperation:
         found = outcome.results_bytes if isinstance(outcome, CallMemory) else ()
@@ -284,6 +312,16 @@ def _no_process(error: KernelProcessError) -> InputError:
         field="memory",
         expected="run a Python that can start another, or trace without measuring (TracedMemory)",
     )
+
+
+def _expect_no_crash(
+    operations: Sequence[TracedOperation], outcomes: Sequence[CallOutcome | None]
+) -> None:
+    """Refuse operations that crashed, and warn of those that could not be measured."""
+    for item, outcome in zip(operations, outcomes, strict=True):
+        if isinstance(outcome, CallFailure) and outcome.kind is FailureKind.CRASH:
+            raise _crashing(item, outcome)
+    _warn_of_unmeasured(operations, outcomes)
 
 
 def _warn_of_unmeasured(

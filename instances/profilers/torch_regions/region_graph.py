@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +11,9 @@ from torch import fx
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import OperatorMemory
 from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
-from jettison.instances.profilers.torch_regions.call_recorder import RecordedCall
+from jettison.instances.profilers.torch_regions.call_recorder import RecordedCall, StorageEnd
 from jettison.instances.profilers.torch_regions.recorded_regions import RecordedRegions
 from jettison.instances.remat_graph.checkpoint_regions import (
     CheckpointRegion,
@@ -25,6 +27,7 @@ def region_graph(
     recorded: RecordedRegions,
     names: tuple[str, ...],
     cost: OperatorCost,
+    memory: OperatorMemory,
     *,
     name: str,
     provenance: Provenance,
@@ -43,6 +46,8 @@ def region_graph(
         Names of the regions.
     cost
         Source of the durations.
+    memory
+        Source of what kernels allocate besides their results.
     name, provenance
         Those of the graph.
 
@@ -51,8 +56,9 @@ def region_graph(
     InputError
         If a region runs other operators when it runs again.
     """
-    builder = _Builder(recorded.kept, names, cost)
-    for event in recorded.recorder.events:
+    events = recorded.recorder.events
+    builder = _Builder(recorded.kept, names, cost, _workspaces_bytes(events, memory))
+    for event in events:
         if not isinstance(event, RecordedCall):
             builder.end(event.storage)
         elif event.where.again:
@@ -79,6 +85,7 @@ class _Builder:
     kept: frozenset[int]
     names: tuple[str, ...]
     cost: OperatorCost
+    workspaces: dict[RecordedCall, int]
     nodes: list[Node] = field(default_factory=list)
     steps: list[tuple[bool, int]] = field(default_factory=list)
     calls: dict[int, list[_Made]] = field(default_factory=dict)
@@ -187,9 +194,20 @@ class _Builder:
         name = self._name(call.target)
         inputs = self._inputs(call.reads)
         duration_ns = self.cost.spread_ns(_operation(call, name))[1]
+        workspace_bytes = self.workspaces[call]
         if len(call.makes) < 2:
             size = call.makes[0][1] if call.makes else 0
-            only = self._append(name, duration_ns, size, inputs, backward=call.backward)
+            only = len(self.nodes)
+            self.nodes.append(
+                Node(
+                    name=name,
+                    duration_ns=duration_ns,
+                    output_bytes=size,
+                    inputs=inputs,
+                    workspace_bytes=workspace_bytes,
+                    backward=call.backward,
+                )
+            )
             nodes: tuple[int, ...] = (only,)
             results: tuple[int, ...] = (only,) if call.makes else ()
         else:
@@ -201,7 +219,7 @@ class _Builder:
                     duration_ns=duration_ns,
                     output_bytes=0,
                     inputs=inputs,
-                    workspace_bytes=sum(sizes),
+                    workspace_bytes=sum(sizes) + workspace_bytes,
                     backward=call.backward,
                     has_value=False,
                 )
@@ -229,20 +247,6 @@ class _Builder:
         storages = tuple(storage for storage, _ in call.makes)
         return _Made(call.target, nodes, results, storages, call.is_random, bool(call.writes))
 
-    def _append(
-        self, name: str, duration_ns: int, size: int, inputs: tuple[str, ...], *, backward: bool
-    ) -> int:
-        self.nodes.append(
-            Node(
-                name=name,
-                duration_ns=duration_ns,
-                output_bytes=size,
-                inputs=inputs,
-                backward=backward,
-            )
-        )
-        return len(self.nodes) - 1
-
     def _compute(self, nodes: tuple[int, ...]) -> None:
         self.steps += [(True, node) for node in nodes]
         if nodes and not self.nodes[nodes[0]].has_value:
@@ -260,6 +264,24 @@ class _Builder:
         count = self.counts.get(base, 0)
         self.counts[base] = count + 1
         return f"{base}_{count}" if count else base
+
+
+def _workspaces_bytes(
+    events: Sequence[RecordedCall | StorageEnd], memory: OperatorMemory
+) -> dict[RecordedCall, int]:
+    """Return what the kernel of each call that becomes a node allocates besides its results."""
+    calls = [
+        event
+        for event in events
+        if isinstance(event, RecordedCall)
+        and not event.where.again
+        and (event.makes or event.writes)
+    ]
+    rises = memory.rises_bytes([_operation(call, str(call.target)) for call in calls])
+    return {
+        call: max(0, rise - sum(size for _, size in call.makes))
+        for call, rise in zip(calls, rises, strict=True)
+    }
 
 
 def _operation(call: RecordedCall, name: str) -> TracedOperation:

@@ -11,6 +11,11 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import (
+    MeasuredMemory,
+    OperatorMemory,
+    TracedMemory,
+)
 from jettison.instances.profilers.torch_regions.recorded_regions import record_regions
 from jettison.instances.profilers.torch_regions.region_graph import region_graph
 from jettison.instances.profilers.torch_regions.region_modules import region_modules
@@ -25,13 +30,15 @@ def trace_regions(
     model: nn.Module,
     regions: Sequence[str] | None = None,
     name: str | None = None,
+    memory: OperatorMemory | None = None,
 ) -> CheckpointRegions:
     """Trace a training step in which modules are checkpointed, call by call, as it runs in eager.
 
-    Nothing is computed but to measure durations: the step runs once on fake tensors, with PyTorch's
+    Nothing is computed but to measure: the step runs once on fake tensors, with PyTorch's
     own checkpointing around each region, and each operator, and the end of each storage, is noted.
     So the memory is that of the step as Python runs it: what a variable of the model still refers
-    to is there. Not seen are what kernels allocate for themselves, and states of the random number
+    to is there. What kernels allocate for themselves is measured where durations are, operator by
+    operator in a process of their own (`MeasuredMemory`). Not seen are states of the random number
     generator.
 
     Parameters
@@ -48,6 +55,8 @@ def trace_regions(
         Paths of the modules that become regions; see `region_modules`.
     name
         Name of the graph.
+    memory
+        Source of what kernels allocate; None for one that measures where `cost` does.
 
     Raises
     ------
@@ -62,14 +71,18 @@ def trace_regions(
             expected="call model.train() first: a training step is what is traced",
         )
     modules = region_modules(model, regions)
-    with left_as_found([step], inputs[0].device), torch.enable_grad():
+    device = inputs[0].device
+    sizes = memory or (TracedMemory() if cost.assumed_device else MeasuredMemory(device))
+    sizes.prepare()
+    with left_as_found([step], device), torch.enable_grad():
         recorded = record_regions(step, inputs, modules)
         kind = type(model).__name__
         return region_graph(
             recorded,
             tuple(modules),
             cost,
-            name=name or f"regions-of-{kind}-{inputs[0].device.type}",
+            sizes,
+            name=name or f"regions-of-{kind}-{device.type}",
             provenance=step_provenance(
                 inputs[0],
                 cost,

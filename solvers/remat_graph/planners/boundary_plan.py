@@ -65,7 +65,8 @@ class PlanBoundary:
         ]
         present = bytearray(len(graph))
         for i in forward:
-            present[i] = i in saved or graph.nodes[i].keep
+            # An operator with several results has no value that could be saved: they have.
+            present[i] = graph.nodes[i].has_value and (i in saved or graph.nodes[i].keep)
         sequence = forward
         for i in range(len(graph)):
             if self._backward[i]:

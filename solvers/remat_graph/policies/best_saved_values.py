@@ -57,6 +57,8 @@ class SavedValues:
         What happens in the step.
     bounds
         Lower bounds; each says for which schedules it holds.
+    is_settled
+        Whether the search came to its end, and not to the time limit.
     """
 
     graph: Graph
@@ -65,10 +67,16 @@ class SavedValues:
     schedule: GraphSchedule
     replay: Replay
     bounds: tuple[Bound, ...]
+    is_settled: bool = True
 
     @classmethod
     def of(
-        cls, problem: RematGraph, again: frozenset[int], bounds: tuple[Bound, ...]
+        cls,
+        problem: RematGraph,
+        again: frozenset[int],
+        bounds: tuple[Bound, ...],
+        *,
+        is_settled: bool = True,
     ) -> SavedValues:
         """Return a set with the replay of its step."""
         graph = problem.instance
@@ -80,6 +88,7 @@ class SavedValues:
             schedule=schedule,
             replay=schedule.replay(graph, problem.memory_bytes),
             bounds=bounds,
+            is_settled=is_settled,
         )
 
     @property
@@ -203,7 +212,8 @@ def best_saved_values(
     least_ns = max([graph.base_time_ns, *(bound.time_ns for bound in solved.bounds)])
     if search.cost(best)[0] > least_ns:
         best = search.improved(best, free, draw, params.replays)
-    return SavedValues.of(problem, best, solved.bounds)
+    is_settled = solved.termination.is_regular or search.cost(best)[0] <= least_ns
+    return SavedValues.of(problem, best, solved.bounds, is_settled=is_settled)
 
 
 class _Search:

@@ -84,6 +84,7 @@ def once_again_policy(
         problem.memory_bytes,
         found.replay,
         (*policy_bounds(found.bounds), bound_of_all(problem, options)),
+        is_settled=found.is_settled,
         decisions={
             node.name: position in found.again or is_late(graph, position)
             for position, node in enumerate(graph.nodes)

@@ -30,6 +30,7 @@ def saved_calls_policy(choice: SavedCalls, options: SolveOptions) -> Policy:
             bound_of_all(RematGraph(step.graph, choice.memory_bytes), options),
         ),
         regions=region_decisions(choice),
+        is_settled=choice.termination.is_regular,
     )
 
 
