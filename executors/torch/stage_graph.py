@@ -16,7 +16,7 @@ from torch import Tensor
 
 from jettison.instances.profilers.torch_chains.taken_gradient import TakenGradient, entering
 from jettison.torch.errors import ExecutionError
-from jettison.torch.saved_storages import Place, SavedStorages
+from jettison.torch.saved_storages import Packed, SavedStorages
 
 
 class _Exit(torch.autograd.Function):
@@ -74,7 +74,7 @@ class StageGraph:
             self._root = _Exit.apply(output, self._of_output) if output.requires_grad else None
         # A detached tensor shares the version counter: a caller who changes it in place is told.
         self._output: Tensor | None = output.detach()
-        self._place: Place | None = None
+        self._place: Packed | None = None
         if saved is not None:
             self._place = saved.add_output(output.detach())
 
@@ -113,7 +113,7 @@ class StageGraph:
         longer needs it. Without a gradient, nothing runs.
         """
         self._of_output.value = gradient.pop()
-        self._output = None
+        self._output = self._place = None
         if self._root is None or self._of_output.value is None:
             return None
         root, self._root = self._root, None
