@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Provenance, Scalar
-from jettison.instances.profilers.cost_check import CostCheck, CostFigures, longest
+from jettison.instances.profilers.cost_check import CostCheck, CostFigures, fair_sample
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import threads_set, use_allocator
@@ -180,7 +180,7 @@ def _figures(
     peak_bytes: int,
 ) -> CostFigures:
     both_ns = [known.time.forward_ns[1] + known.time.backward_ns[1] for known in measured]
-    sample = set(longest(both_ns))
+    sample = set(fair_sample(both_ns))
     again_ns = 0
     for place, (stage, stage_input) in enumerate(with_inputs(stages, sample_input)):
         if place in sample:
