@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
-import random
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def test_a_sample_lies_at_equal_parts_of_the_sum_up_to_a_fifth() -> None:
     assert found[:7] == tuple(range(7))
     spread = fair_sample([1000 + (place * 37) % 100 for place in range(100)])
     assert len(spread) == 16
-    gaps = {later - earlier for earlier, later in zip(spread, spread[1:], strict=False)}
+    gaps = {later - earlier for earlier, later in pairwise(spread)}
     assert gaps <= {6, 7}
 
 
