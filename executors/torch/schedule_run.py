@@ -257,7 +257,7 @@ class ScheduleRun:
         if operation.kind.is_offload:
             self._copies.await_arrival(name)
             self._copies.offload(name, [self._plain[number].untyped_storage()])
-            self._layouts[number] = Place.of(self._plain[number], 0)
+            self._layouts[number] = Place.of(self._plain[number])
         elif operation.kind.is_drop:
             self._plain.pop(number)
         else:

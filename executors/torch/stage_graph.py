@@ -9,52 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from jettison.instances.profilers.torch_chains.taken_gradient import TakenGradient, entering
 from jettison.torch.errors import ExecutionError
-from jettison.torch.saved_storages import Place, SavedStorages
-
-
-@dataclass(slots=True)
-class _Gradients:
-    """Gradients of a stage's output and input: in and out of its backward operation."""
-
-    of_output: Tensor | None = None
-    of_input: Tensor | None = None
-
-
-class _Entry(torch.autograd.Function):
-    """Autograd function that puts an input into a graph in place: a stage may not change a view."""
-
-    @staticmethod
-    def forward(ctx: Any, anchor: Tensor, stage_input: Tensor, gradients: _Gradients) -> Tensor:
-        ctx.gradients = gradients
-        ctx.set_materialize_grads(False)
-        ctx.mark_dirty(stage_input)
-        return stage_input
-
-    @staticmethod
-    def backward(ctx: Any, *received: Tensor) -> tuple[None, None, None]:
-        ctx.gradients.of_input = received[0]
-        return None, None, None
+from jettison.torch.saved_storages import Packed, SavedStorages
 
 
 class _Exit(torch.autograd.Function):
     """Autograd function that is the root of a stage's graph; its own value is empty."""
 
     @staticmethod
-    def forward(ctx: Any, output: Tensor, gradients: _Gradients) -> Tensor:
-        ctx.gradients = gradients
+    def forward(ctx: Any, output: Tensor, of_output: TakenGradient) -> Tensor:
+        ctx.of_output = of_output
         return output.new_empty(0)
 
     @staticmethod
     def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, None]:
-        gradient, ctx.gradients.of_output = ctx.gradients.of_output, None
-        return gradient, None
+        return ctx.of_output.take(), None
 
 
 class StageGraph:
@@ -80,7 +55,8 @@ class StageGraph:
         needs_gradient: bool,
         saved: SavedStorages | None,
     ) -> None:
-        self._gradients = _Gradients()
+        self._of_output = TakenGradient()
+        self._of_input = TakenGradient()
         self._saved = saved
         hooks = (
             nullcontext()
@@ -89,17 +65,16 @@ class StageGraph:
         )
         with torch.enable_grad():
             if needs_gradient:
-                anchor = torch.empty(0, device=stage_input.device, requires_grad=True)
-                stage_input = _Entry.apply(anchor, stage_input, self._gradients)
+                stage_input = entering(stage_input, self._of_input)
             with hooks:
                 output = run(stage_input)
             if saved is not None:
                 saved.check_versions()
             # Nothing goes back where the output does not depend on anything that is trained.
-            self._root = _Exit.apply(output, self._gradients) if output.requires_grad else None
+            self._root = _Exit.apply(output, self._of_output) if output.requires_grad else None
         # A detached tensor shares the version counter: a caller who changes it in place is told.
         self._output: Tensor | None = output.detach()
-        self._place: Place | None = None
+        self._place: Packed | None = None
         if saved is not None:
             self._place = saved.add_output(output.detach())
 
@@ -137,9 +112,9 @@ class StageGraph:
         `gradient` is a list of one, which is emptied: the gradient is freed as soon as autograd no
         longer needs it. Without a gradient, nothing runs.
         """
-        self._gradients.of_output = gradient.pop()
-        self._output = None
-        if self._root is None or self._gradients.of_output is None:
+        self._of_output.value = gradient.pop()
+        self._output = self._place = None
+        if self._root is None or self._of_output.value is None:
             return None
         root, self._root = self._root, None
         if self._saved is not None:
@@ -147,8 +122,7 @@ class StageGraph:
         torch.autograd.backward(root, root.new_empty(0))
         if self._saved is not None:
             self._saved.use_input(None)
-        of_input, self._gradients.of_input = self._gradients.of_input, None
-        return of_input
+        return self._of_input.take()
 
     def _movable(self) -> SavedStorages:
         if self._saved is None:

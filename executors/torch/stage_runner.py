@@ -162,7 +162,7 @@ def _on_copy(tensor: Tensor, copies: dict[int, torch.UntypedStorage]) -> Tensor:
     address = storage.data_ptr()
     if address not in copies:
         copies[address] = storage.clone()
-    return Place.of(tensor, 0).on(copies[address])
+    return Place.of(tensor).on(copies[address])
 
 
 @contextmanager

@@ -13,10 +13,12 @@ What becomes of a doubt is said by a `CostCheck`.
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from itertools import accumulate
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.profile_warning import ProfileWarning
@@ -123,21 +125,26 @@ class CostFigures:
         )
 
 
-def longest(durations: Sequence[int]) -> tuple[int, ...]:
-    """Return the places of a sample of operations: the longest, up to a part of the sum.
+def fair_sample(durations: Sequence[int]) -> tuple[int, ...]:
+    """Return the places of a sample of operations, in order: one at each of equal parts of the sum.
 
-    Of operations that take equally long, which are mostly one call of several layers, it has one.
+    The sample takes at most a fifth of the sum, unless it is of one operation, and has at most 16.
+    An operation is in it with a chance in proportion to its duration. The longest ones would be
+    those that were disturbed when they were measured, and take less the second time. Of operations
+    that take equally long, which are mostly one call of several layers, it has one.
     """
-    total_ns = sum(durations)
+    ends = tuple(accumulate(durations))
+    if not ends or not ends[-1]:
+        return ()
+    total_ns = ends[-1]
     first = {duration: place for place, duration in reversed(list(enumerate(durations)))}
-    found: list[int] = []
-    for duration in sorted(first, reverse=True):
-        if len(found) == _MOST_AGAIN or duration == 0:
+    found: set[int] = set()
+    for count in range(min(_MOST_AGAIN, len(durations)), 0, -1):
+        middles = [(2 * part + 1) * total_ns // (2 * count) for part in range(count)]
+        found = {first[durations[bisect_right(ends, middle)]] for middle in middles}
+        if sum(durations[place] for place in found) <= _PART_AGAIN * total_ns:
             break
-        found.append(first[duration])
-        if sum(durations[place] for place in found) >= _PART_AGAIN * total_ns:
-            break
-    return tuple(found)
+    return tuple(sorted(found))
 
 
 def _ms(duration_ns: int) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from jettison.instances.profilers.cost_check import (
     CostCheck,
     CostFigures,
     DoubtfulCostsError,
-    longest,
+    fair_sample,
 )
 from jettison.instances.profilers.profile_warning import ProfileWarning
 from tests.cli.terminal import Terminal
@@ -176,12 +178,36 @@ def test_costs_that_do_not_add_up_or_change_are_in_doubt(
     assert issubclass(DoubtfulCostsError, InputError)
 
 
-def test_a_sample_has_the_longest_operations_each_length_once_up_to_a_fifth() -> None:
-    # 1 000 in all, of which the longest are 150; a second of them is another layer of one kind.
+def test_a_sample_lies_at_equal_parts_of_the_sum_up_to_a_fifth() -> None:
+    # 1 000 in all. In the middles of three parts: 30, 60, and 60 again.
     durations = [150, 30, 150, 70, *[60] * 10]
-    assert longest(durations) == (0, 3)
-    assert longest([0, 0]) == ()
-    assert longest([7]) == (0,)
+    assert fair_sample(durations) == (1, 4)
+    assert fair_sample([1, 2, 3, 4, 90]) == (4,)
+    assert fair_sample([0, 0]) == fair_sample([]) == ()
+    assert fair_sample([7]) == (0,)
+    # Operations of one kind that noise tells apart: evenly placed, whichever took longest.
+    found = fair_sample([1000 + place % 7 for place in range(100)])
+    assert found[:7] == tuple(range(7))
+    spread = fair_sample([1000 + (place * 37) % 100 for place in range(100)])
+    assert len(spread) == 16
+    gaps = {later - earlier for earlier, later in pairwise(spread)}
+    assert gaps <= {6, 7}
+
+
+def test_a_sample_favours_no_fall_at_the_second_measurement() -> None:
+    # Operations of equal length, measured twice with noise of a third: the sums differ by little,
+    # where those of the longest would have fallen by a quarter.
+    changes = []
+    for seed in range(50):
+        draw = random.Random(seed)
+        before, after = (
+            [draw.randint(80_000, 160_000) for _ in range(200)] for _ in ("before", "after")
+        )
+        places = fair_sample(before)
+        changes.append(
+            sum(after[place] for place in places) / sum(before[place] for place in places) - 1
+        )
+    assert abs(sum(changes) / len(changes)) < 0.05
 
 
 def test_whole_steps_run_where_the_memory_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from jettison import RematGraph, solve
+from jettison import InputError, RematGraph, solve
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 
@@ -169,3 +170,54 @@ def test_a_sequential_model_keeps_the_limit_with_kernels_that_allocate() -> None
         peak_bytes = window.rise_bytes + scheduled.chain.input_bytes
         assert peak_bytes == pytest.approx(scheduled.predicted.peak_bytes, rel=0.03)
         assert peak_bytes <= 1.01 * scheduled.problem.memory_bytes
+
+
+def dropouts() -> tuple[Any, Any]:
+    layer = [m for _ in range(4) for m in (convolution(), nn.Dropout(0.2), nn.GELU())]
+    return nn.Sequential(*layer), image(8).to(memory_format=torch.channels_last)
+
+
+CHAINS = ("layer norm", "group norm, channels last", "attention", "batch norm")
+
+
+@pytest.mark.parametrize("losses", [squares, torch.mean])
+@pytest.mark.parametrize("kernel", [*CHAINS, "dropout"])
+def test_random_schedules_of_a_sequential_model_keep_their_limit(kernel: str, losses: Any) -> None:
+    torch.manual_seed(0)
+    model, x = dropouts() if kernel == "dropout" else KERNELS[kernel]()
+    measured = profile_chain(
+        model,
+        x,
+        name="random",
+        model_name="random",
+        loss=losses,
+        warmup=0,
+        repeats=1,
+        gradients=ParameterGradients.ACCUMULATED,
+        check=executor.CostCheck.TRUST,
+    )
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    runs = 0
+    for seed in range(10):
+        draw = random.Random(seed)
+        stages = tuple(
+            replace(stage, forward_ns=draw.randint(1, 1000), backward_ns=draw.randint(1, 1000))
+            for stage in measured
+        )
+        chain = replace(measured, stages=stages)
+        try:
+            scheduled = executor.checkpoint_sequential_optimal(
+                model, memory=f"{draw.randint(35, 100)}%", chain=chain, loss=losses
+            )
+        except InputError:
+            # Too little memory for any schedule.
+            continue
+        runs += 1
+        with CpuMemoryMeter() as meter, meter.window() as window:
+            scheduled(x).backward()
+        peak_bytes = window.rise_bytes + chain.input_bytes
+        # A state of the random number generator has 5 kB, and each dropout that runs again two.
+        states_bytes = 5064 * (10 if kernel == "dropout" else 2)
+        assert peak_bytes <= scheduled.predicted.peak_bytes + states_bytes, seed
+    assert runs >= 5

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Provenance, Scalar
-from jettison.instances.profilers.cost_check import CostCheck, CostFigures, longest
+from jettison.instances.profilers.cost_check import CostCheck, CostFigures, fair_sample
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import threads_set, use_allocator
@@ -128,6 +128,7 @@ def _measure(
             known = _measure_stage(stage, stage_input, runs)
             log.record(stage.name, known)
         measured.append(known)
+    _follow_layouts(stages, sample_input, measured, log)
     return measured
 
 
@@ -140,6 +141,37 @@ def _measure_stage(stage: ChainStage, stage_input: Tensor, runs: _Runs) -> Stage
     return StageMeasurement(time, memory)
 
 
+def _follow_layouts(
+    stages: tuple[ChainStage, ...],
+    sample_input: Tensor,
+    measured: list[StageMeasurement],
+    log: MeasurementLog,
+) -> None:
+    """Measure the memory of stages again whose gradients come in another layout than assumed.
+
+    The memory of a stage is measured with a gradient laid out as its output, since the stage after
+    it has not run yet. What that one returns is known then, and may be a contiguous gradient of an
+    output in channels-last layout, or an expanded one of a mean. A stage that is measured again may
+    return its own gradient in another layout; the last stage that is not settled comes before the
+    one of the round before, so that there are at most as many rounds as stages.
+    """
+    while wanted := {
+        place: known.memory.input_gradient_layout
+        for place, known in enumerate(measured[1:])
+        if measured[place].memory.gradient_layout is not None
+        and known.memory.input_gradient_layout is not None
+        and measured[place].memory.gradient_layout != known.memory.input_gradient_layout
+    }:
+        for place, (stage, stage_input) in enumerate(with_inputs(stages, sample_input)):
+            if place in wanted:
+                with memory_meter(stage_input.device) as meter:
+                    memory = measure_memory(stage, stage_input, meter, wanted[place])
+                measured[place] = StageMeasurement(measured[place].time, memory)
+                log.record(stage.name, measured[place])
+            if place == max(wanted):
+                break
+
+
 def _figures(
     stages: tuple[ChainStage, ...],
     sample_input: Tensor,
@@ -148,7 +180,7 @@ def _figures(
     peak_bytes: int,
 ) -> CostFigures:
     both_ns = [known.time.forward_ns[1] + known.time.backward_ns[1] for known in measured]
-    sample = set(longest(both_ns))
+    sample = set(fair_sample(both_ns))
     again_ns = 0
     for place, (stage, stage_input) in enumerate(with_inputs(stages, sample_input)):
         if place in sample:

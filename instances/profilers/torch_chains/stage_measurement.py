@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 from jettison.instances.profilers.device.memory_window import MemoryWindow
-from jettison.instances.profilers.torch_chains.stage_memory import StageMemory
+from jettison.instances.profilers.torch_chains.stage_memory import Layout, StageMemory
 from jettison.instances.profilers.torch_chains.stage_time import StageTime
 
 _SIZES = ("output_bytes", "hooked_bytes", "uncounted_bytes", "new_gradient_bytes")
+_LAYOUTS = ("gradient_layout", "input_gradient_layout")
 _WINDOWS = ("passing", "forward", "backward")
 
 
@@ -26,6 +27,7 @@ class StageMeasurement:
         return {
             **{item.name: list(getattr(self.time, item.name)) for item in fields(self.time)},
             **{name: getattr(self.memory, name) for name in _SIZES},
+            **{name: getattr(self.memory, name) for name in _LAYOUTS},
             **{name: _levels(getattr(self.memory, name)) for name in _WINDOWS},
         }
 
@@ -45,6 +47,8 @@ class StageMeasurement:
                 hooked_bytes=entry["hooked_bytes"],
                 uncounted_bytes=entry["uncounted_bytes"],
                 new_gradient_bytes=entry["new_gradient_bytes"],
+                gradient_layout=_layout(entry["gradient_layout"]),
+                input_gradient_layout=_layout(entry["input_gradient_layout"]),
                 passing=MemoryWindow(*entry["passing"]),
                 forward=MemoryWindow(*entry["forward"]),
                 backward=MemoryWindow(*entry["backward"]),
@@ -76,6 +80,10 @@ class NoLog:
 
     def record(self, stage: str, measurement: StageMeasurement) -> None:
         """Do nothing."""
+
+
+def _layout(entry: list[int] | None) -> Layout | None:
+    return None if entry is None else tuple(entry)
 
 
 def _levels(window: MemoryWindow) -> list[int]:

@@ -13,8 +13,11 @@ from jettison.instances.profilers.device.memory_fake import FakeMemoryMeter
 from jettison.instances.profilers.device.memory_window import MemoryWindow
 from jettison.instances.profilers.torch_chains.stage import ChainStage
 from jettison.instances.profilers.torch_chains.stage_gradients import StageGradients
+from jettison.instances.profilers.torch_chains.taken_gradient import TakenGradient, entering
 from jettison.instances.profilers.torch_graphs.storages import saved_storage_bytes, storage_bytes
 
+# Strides of a tensor, in elements.
+Layout = tuple[int, ...]
 MemoryMeter = CpuMemoryMeter | CudaMemoryMeter | FakeMemoryMeter
 
 
@@ -37,6 +40,10 @@ class StageMemory:
         Size of the scalar loss, which is no part of the model; 0 for other stages.
     new_gradient_bytes
         Gradients of parameters that the backward operation leaves where none was.
+    gradient_layout, input_gradient_layout
+        Strides of the gradients of the output and of the input in the measured backward operation;
+        None where there are none. A kernel may copy a gradient in a layout that is not its own, and
+        it is the stage after this one that decides in which the gradient comes.
     passing, forward, backward
         The forward operation without a graph, the one with it, and the backward operation. The
         output and its gradient stay alive during the latter.
@@ -46,6 +53,8 @@ class StageMemory:
     hooked_bytes: int
     uncounted_bytes: int
     new_gradient_bytes: int
+    gradient_layout: Layout | None
+    input_gradient_layout: Layout | None
     passing: MemoryWindow
     forward: MemoryWindow
     backward: MemoryWindow
@@ -86,8 +95,13 @@ class StageMemory:
         return max(peak - counted, 0)
 
 
-def measure_memory(stage: ChainStage, stage_input: Tensor, meter: MemoryMeter) -> StageMemory:
-    """Run the stage's operations once each inside `meter`."""
+def measure_memory(
+    stage: ChainStage, stage_input: Tensor, meter: MemoryMeter, layout: Layout | None = None
+) -> StageMemory:
+    """Run the stage's operations once each inside `meter`.
+
+    `layout` is that of the gradient of the output; by default the layout of the output.
+    """
     output, saved = saved_storage_bytes(lambda: stage.forward(stage_input))
     own_output = storage_bytes([output])
     known = stage.resident | storage_bytes([stage_input]).keys()
@@ -104,23 +118,40 @@ def measure_memory(stage: ChainStage, stage_input: Tensor, meter: MemoryMeter) -
     del output
 
     with StageGradients(stage) as gradients:
+        taken = TakenGradient()
+        needs_gradient = stage_input.requires_grad
         with meter.window() as forward:
-            output = stage.forward(stage_input)
-        gradient = torch.randn_like(output) if output.requires_grad else None
+            entered = stage_input.detach()
+            if needs_gradient:
+                entered = entering(entered, taken)
+            output = stage.forward(entered)
+            del entered
+        gradient = _gradient(output, layout) if output.requires_grad else None
         with meter.window() as backward:
             if gradient is not None:
                 torch.autograd.backward(output, gradient)
-        stage_input.grad = None
+        of_input = taken.take()
         new_gradient_bytes = gradients.new_bytes
     return StageMemory(
         output_bytes=0 if stage.is_loss else size_bytes,
         hooked_bytes=hooked_bytes,
         uncounted_bytes=size_bytes if stage.is_loss else 0,
         new_gradient_bytes=new_gradient_bytes,
+        gradient_layout=None if gradient is None else tuple(gradient.stride()),
+        input_gradient_layout=None if of_input is None else tuple(of_input.stride()),
         passing=passing,
         forward=forward,
         backward=backward,
     )
+
+
+def _gradient(output: Tensor, layout: Layout | None) -> Tensor:
+    """Return a random gradient of an output; of an expanded layout it has few elements."""
+    if layout is None or layout == tuple(output.stride()):
+        return torch.randn_like(output)
+    extent = 1 + sum((n - 1) * stride for n, stride in zip(output.shape, layout, strict=True))
+    elements = torch.randn(extent, dtype=output.dtype, device=output.device)
+    return elements.as_strided(output.shape, layout)
 
 
 def _output_bytes(output: Tensor, own_output: dict[int, int], known: frozenset[int]) -> int:

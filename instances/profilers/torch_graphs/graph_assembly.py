@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance, Scalar
-from jettison.instances.profilers.cost_check import CostCheck, CostFigures, longest
+from jettison.instances.profilers.cost_check import CostCheck, CostFigures, fair_sample
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import use_allocator
@@ -103,7 +103,7 @@ def _figures(
     traced: TracedStep,
     spreads: Sequence[Spread],
 ) -> CostFigures:
-    sample = longest([spread[1] for spread in spreads])
+    sample = fair_sample([spread[1] for spread in spreads])
     again = [cost.measured_again(traced.operations[place]) for place in sample]
 
     def loss() -> Tensor:
