@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch._dynamo import config as dynamo_settings
 from torch._dynamo import exc as dynamo_errors
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.debugging import boxed_nop
@@ -58,7 +59,9 @@ class CompiledModule(nn.Module):
             be computed again, or the limit cannot be met.
         """
         try:
-            return self._compiled(*inputs, **options)
+            # Without it Dynamo breaks the graph at each RNN, GRU and LSTM.
+            with dynamo_settings.patch(allow_rnn=True):
+                return self._compiled(*inputs, **options)
         except dynamo_errors.TorchDynamoException as error:
             found = input_error(error)
             if found is not None:
