@@ -188,9 +188,7 @@ class CompiledRows:
         kept = Contender(
             partial(
                 subject.loss_of,
-                torch.compile(
-                    subject.model, backend=self._backend, fullgraph=True, dynamic=False
-                ),
+                torch.compile(subject.model, backend=self._backend, fullgraph=True, dynamic=False),
             )
         )
         model = self._compiled(memory)
