@@ -98,9 +98,16 @@ def _summary(ours: Sequence[TableRow]) -> list[str]:
     ]
     late = [row for row in ours if not row.holds]
     apart = [row for row in ours if not row.is_predicted]
+    undispatched = [row for row in ours if row.dispatch_slowdown is None]
+    if undispatched:
+        lines += [
+            f"{len(undispatched)} rows have no figure for dispatch: they were recorded before it "
+            "was measured.",
+            "",
+        ]
     for title, found in (("Above their limit", late), ("Predicted worse", apart)):
         if found:
-            named = ", ".join(f"{row.model} ({_ratio(row)})" for row in found)
+            named = ", ".join(f"{row.model}, {row.executor} ({_ratio(row)})" for row in found)
             lines += [f"{title}, measured by predicted: {named}.", ""]
     return lines
 
