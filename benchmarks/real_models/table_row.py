@@ -36,6 +36,9 @@ class TableRow:
         Its peak.
     predicted_slowdown, measured_slowdown
         Its time by that of the plain step.
+    dispatch_slowdown
+        Measured time, by that of the plain step, of the same executor where nothing is computed
+        again: the schedule in 100 % of the peak, or what compiles without a plan.
     bound_slowdown
         Least slowdown of any schedule in the limit, as proved.
     solve_s
@@ -60,6 +63,7 @@ class TableRow:
     measured_bytes: int | None = None
     predicted_slowdown: float | None = None
     measured_slowdown: float | None = None
+    dispatch_slowdown: float | None = None
     bound_slowdown: float | None = None
     solve_s: float | None = None
     gradients: str = ""
@@ -70,6 +74,13 @@ class TableRow:
     def key(self) -> Key:
         """Key that the row is recorded under."""
         return self.model, self.plan, self.executor
+
+    @property
+    def recomputation(self) -> float | None:
+        """Measured slowdown without that of the dispatch: what computing again costs."""
+        if self.measured_slowdown is None or self.dispatch_slowdown is None:
+            return None
+        return self.measured_slowdown / self.dispatch_slowdown
 
     @property
     def holds(self) -> bool:
@@ -97,7 +108,7 @@ def row_from(values: Mapping[str, str]) -> TableRow:
     """Return the row that a line of the file holds."""
     found: dict[str, Any] = {}
     for field in fields(TableRow):
-        text = values[field.name]
+        text = values.get(field.name, "")
         read = _READ.get(str(field.type))
         found[field.name] = text if read is None else (read(text) if text else None)
     return TableRow(**found)
@@ -109,12 +120,6 @@ def read_rows(path: Path) -> dict[Key, TableRow]:
         return {}
     with path.open(encoding="utf-8", newline="") as file:
         return {row.key: row for row in map(row_from, csv.DictReader(file))}
-
-
-def _written(value: object) -> object:
-    if value is None:
-        return ""
-    return f"{value:.5g}" if isinstance(value, float) else value
 
 
 def write_rows(path: Path, rows: Mapping[Key, TableRow]) -> None:

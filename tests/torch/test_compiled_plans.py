@@ -142,6 +142,30 @@ def test_a_model_of_several_graphs_is_refused() -> None:
         run(torch.randn(3, 4))
 
 
+def test_a_recurrent_network_compiles_into_one_graph_and_leaves_the_settings() -> None:
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.recurrent = nn.LSTM(6, 5, batch_first=True)
+            self.head = nn.Linear(5, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.recurrent(x)[0])
+
+    torch.manual_seed(0)
+    model, x = Tagger().double(), torch.randn(4, 5, 6).double()
+    model(x).sin().sum().backward()
+    expected = [item.grad.clone() for item in model.parameters()]
+    model.zero_grad()
+    before = torch._dynamo.config.allow_rnn
+    run = executor.compiled(model, memory="90%", backend="aot_eager", cost=Roofline())
+    run(x).sin().sum().backward()
+    assert torch._dynamo.config.allow_rnn == before
+    assert run.measured_peak_bytes <= run.report.limit_bytes
+    for item, grad in zip(model.parameters(), expected, strict=True):
+        assert torch.allclose(item.grad, grad, rtol=1e-12, atol=1e-12)
+
+
 def test_a_limit_below_all_plans_is_one_error_with_the_least_memory() -> None:
     model, x = build_compiled("mlp")
     run = executor.compiled(model, memory=2048, backend="aot_eager")

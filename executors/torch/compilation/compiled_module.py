@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch._dynamo import config as dynamo_config
+from torch._dynamo import config as dynamo_settings
 from torch._dynamo import exc as dynamo_errors
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.debugging import boxed_nop
@@ -60,7 +60,9 @@ class CompiledModule(nn.Module):
             PyTorch compiles.
         """
         try:
-            return self._compiled(*inputs, **options)
+            # Without it Dynamo breaks the graph at each RNN, GRU and LSTM.
+            with dynamo_settings.patch(allow_rnn=True):
+                return self._compiled(*inputs, **options)
         except dynamo_errors.TorchDynamoException as error:
             found = input_error(error)
             if found is not None:
@@ -70,7 +72,7 @@ class CompiledModule(nn.Module):
             raise
         except dynamo_errors.FailOnRecompileLimitHit as error:
             raise InputError(
-                f"more than {dynamo_config.recompile_limit} graphs: each shape of the inputs, and"
+                f"more than {dynamo_settings.recompile_limit} graphs: each shape of the inputs, and"
                 " each other kind of call, is one of its own",
                 field="model",
                 expected="give all inputs one of few shapes, or raise"

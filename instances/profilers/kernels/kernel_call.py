@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from jettison.instances.profilers.kernels.filled_tensor import filled_tensor
+from jettison.instances.profilers.kernels.group_ends import spread_groups
 from jettison.instances.profilers.kernels.training_mode import in_training
 
 _NAMED = (torch.dtype, torch.layout, torch.memory_format)
@@ -46,7 +47,9 @@ class PreparedCall:
         def real(fake: Tensor) -> Tensor:
             return filled_tensor(fake.shape, fake.stride(), fake.dtype, device)
 
-        return cls(target, *pytree.tree_map_only(Tensor, real, (arguments, dict(options))))
+        given = pytree.tree_map_only(Tensor, real, (arguments, dict(options)))
+        spread_groups(target, *given)
+        return cls(target, *given)
 
     def run(self) -> Any:
         """Call the operator."""
@@ -131,11 +134,10 @@ class KernelCall:
                 target = getattr(target, name)
         except AttributeError:
             raise NoPlainDataError(self.operator) from None
-        return PreparedCall(
-            target,
-            tuple(_rebuilt(item) for item in given["arguments"]),
-            {name: _rebuilt(item) for name, item in given["options"].items()},
-        )
+        arguments = tuple(_rebuilt(item) for item in given["arguments"])
+        options = {name: _rebuilt(item) for name, item in given["options"].items()}
+        spread_groups(target, arguments, options)
+        return PreparedCall(target, arguments, options)
 
 
 def _described(item: Any) -> Any:
