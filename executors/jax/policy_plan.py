@@ -16,8 +16,9 @@ from jettison.jax.named_program import LoopBodies, Policy
 _KIND = "jax-policy"
 _VERSION = 1
 _MODEL_CLASS = (
-    "saved sets: forward values are saved, or computed again once, right before their first reader "
-    "in the backward pass"
+    "saved sets of this graph, whose loops do what is said, with a peak of at most "
+    "bound_limit_bytes by the replay: forward values are saved, or computed again once, right "
+    "before their first reader in the backward pass"
 )
 
 
@@ -43,8 +44,11 @@ class PolicyPlan:
         Peak and time of the schedule, by its exact replay on the graph.
     base_time_ns
         Time of the step without recomputation, on the graph.
-    bound_ns
-        No saved set that fits in `model_limit_bytes` makes a faster step.
+    bound_limit_bytes, bound_ns
+        No saved set of the graph whose peak by the replay is at most this makes a step faster than
+        that: neither one that saves the separators nor one that does not. The limit is what was
+        asked for, or the predicted peak where that is more; the bound is one of a floating-point
+        solver. Other graphs, other fusions by XLA among them, have bounds of their own.
     valid_for
         The class of schedules that the bound is about.
     limit_bytes
@@ -66,6 +70,7 @@ class PolicyPlan:
     predicted_peak_bytes: int
     predicted_time_ns: int
     base_time_ns: int
+    bound_limit_bytes: int
     bound_ns: int
     valid_for: str = _MODEL_CLASS
     limit_bytes: int
@@ -80,7 +85,7 @@ class PolicyPlan:
 
     @property
     def least_overhead(self) -> float:
-        """Overhead that no other saved set within the model's limit is below."""
+        """Overhead that no saved set of the graph within `bound_limit_bytes` is below."""
         return self.bound_ns / self.base_time_ns - 1
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import jax
@@ -184,7 +184,29 @@ class PolicySearch:
                 field="memory",
                 expected=f"give {least_bytes} bytes or more; the plain step takes {plain_bytes}",
             )
-        return best
+        return self._with_bound(best, clock)
+
+    def _with_bound(self, plan: PolicyPlan, clock: Clock) -> PolicyPlan:
+        """Return a plan with a bound for all saved sets within the limit that was asked for.
+
+        The models on the way force separators to be saved and have limits of their own. So one more
+        is solved, without that, for its bound alone.
+        """
+        step = self.graph(plan.loops)
+        limit_bytes = max(plan.limit_bytes, plan.predicted_peak_bytes)
+        search = SavedSetSearch(
+            step.graph,
+            limit_bytes,
+            step.names,
+            step.entering,
+            replace(self.params, measured=1),
+        )
+        known = step.position_of_name
+        saved = {known[name] for name in plan.saved}
+        found = search.run([saved], max(1.0, clock.left_s))
+        # The set of the plan is among those that fit.
+        assert found is not None
+        return replace(plan, bound_limit_bytes=limit_bytes, bound_ns=found.bound_ns)
 
     def _plain(self, limit_bytes: int, plain_bytes: int) -> PolicyPlan:
         """Return the plan that leaves the step as it is; by the model, one that saves all."""
@@ -200,6 +222,7 @@ class PolicySearch:
             predicted_peak_bytes=run.peak_bytes,
             predicted_time_ns=run.time_ns,
             base_time_ns=run.time_ns,
+            bound_limit_bytes=max(limit_bytes, run.peak_bytes),
             bound_ns=run.time_ns,
             limit_bytes=limit_bytes,
             compiled_bytes=plain_bytes,
@@ -257,7 +280,8 @@ class PolicySearch:
             predicted_peak_bytes=found.replay.peak_bytes,
             predicted_time_ns=found.replay.time_ns,
             base_time_ns=step.graph.base_time_ns,
-            bound_ns=found.bound_ns,
+            bound_limit_bytes=found.replay.peak_bytes,
+            bound_ns=step.graph.base_time_ns,
             limit_bytes=limit_bytes,
         )
         memory = self.measure(plan.policy(), plan.saved, loops)
