@@ -18,7 +18,7 @@ def no_schedule_error(problem: Problem, result: Result) -> InputError:
     elif proof.is_exact:
         expected = f"give at least {least} bytes"
     else:
-        expected = f"give more than {least} bytes"
+        expected = f"give at least {least} bytes, and perhaps more"
     if proof is not None and proof.valid_for is not ScheduleClass.ALL:
         expected += f", or use another method: this is{class_suffix(proof)}"
     return InputError(

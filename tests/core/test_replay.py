@@ -145,5 +145,8 @@ def test_a_class_covers_itself_and_the_classes_within_it(
     of_chains = product(
         [ScheduleClass.TABLE_1, ScheduleClass.PERSISTENT_WITH_DROPS], [ScheduleClass.PERSISTENT]
     )
-    ordered = (wide, narrow) in {*combinations(nested, 2), *of_chains}
+    of_graphs = product(
+        [ScheduleClass.IN_ORDER, ScheduleClass.STAGED], [ScheduleClass.SAVED_OR_ONCE]
+    )
+    ordered = (wide, narrow) in {*combinations(nested, 2), *of_chains, *of_graphs}
     assert wide.covers(narrow) == (within or ordered)

@@ -443,11 +443,12 @@ def test_the_statistics_of_a_gpu_become_a_window(monkeypatch: pytest.MonkeyPatch
         "reset_peak_memory_stats": lambda device: None,
         "memory_allocated": lambda device: next(in_use),
         "max_memory_allocated": lambda device: 9,
+        "max_memory_reserved": lambda device: 12,
     }.items():
         monkeypatch.setattr(torch.cuda, name, answer)
     with CudaMemoryMeter(torch.device("cuda", 0)) as meter, meter.window() as window:
         pass
-    assert window == MemoryWindow(5, 9, 7)
+    assert window == MemoryWindow(5, 9, 7, reserved_bytes=12)
 
 
 def test_the_events_of_a_gpu_enclose_the_operation(monkeypatch: pytest.MonkeyPatch) -> None:
