@@ -195,8 +195,8 @@ def test_a_sample_lies_at_equal_parts_of_the_sum_up_to_a_fifth() -> None:
 
 
 def test_a_sample_favours_no_fall_at_the_second_measurement() -> None:
-    # Operations of equal length, measured twice with noise of a third: the sums differ by little,
-    # where those of the longest would have fallen by a quarter.
+    # Operations of equal length, measured twice with noise of a third: the sums differ by little.
+    # A sample of the longest would favour those that were measured too long the first time.
     changes = []
     for seed in range(50):
         draw = random.Random(seed)
