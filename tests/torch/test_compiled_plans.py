@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +170,22 @@ def test_a_recurrent_network_compiles_into_one_graph_and_leaves_the_settings() -
 def test_a_limit_below_all_plans_is_one_error_with_the_least_memory() -> None:
     model, x = build_compiled("mlp")
     run = executor.compiled(model, memory=2048, backend="aot_eager")
-    expected = r"memory: exact found no schedule within 2\.00 KiB .*bytes\) are needed at least"
-    with pytest.raises(InputError, match=expected):
+    with pytest.raises(InputError, match=r"exact found no schedule within 2\.00 KiB") as raised:
         run(x)
+    found = re.fullmatch(
+        r"give more: .* \((\d+) bytes\) are needed at least, and .* \((\d+) bytes\) would do",
+        raised.value.expected,
+    )
+    assert found is not None
+    least, enough = map(int, found.groups())
+    assert least < enough
+    torch._dynamo.reset()
+    with pytest.raises(InputError):
+        executor.compiled(model, memory=least - 1, backend="aot_eager", most_moves=300_000)(x)
+    torch._dynamo.reset()
+    would_do = executor.compiled(model, memory=enough, backend="aot_eager", most_moves=300_000)
+    would_do(x)
+    assert would_do.measured_peak_bytes <= enough
 
 
 def test_calls_without_gradients_make_no_plan() -> None:

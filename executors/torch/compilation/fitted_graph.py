@@ -21,7 +21,7 @@ from torch import Tensor, fx
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount, Memory, Share, parse_memory
-from jettison.instances.core.units import format_bytes
+from jettison.torch.compilation.no_plan import NoPlanError, bytes_in_words
 from jettison.torch.compilation.partitioner import Partitioner
 from jettison.torch.compilation.solved_plan import SolvedPlan
 from jettison.torch.compilation.step_memory import CompiledGraph, measured_peak_bytes
@@ -217,17 +217,16 @@ class FittedGraph:
         if not measured and refused is not None:
             return refused
         least = min(measured)
-        known = f"{format_bytes(least)} ({least} bytes), the least that was measured"
-        problem = (
-            f"no compiled step was found whose measured peak is within {format_bytes(limit)}"
-            f" ({limit} bytes)"
-        )
-        if refused is None:
-            return InputError(problem, field="memory", expected=f"give at least {known}")
+        expected = f"give at least {bytes_in_words(least)}, the least that was measured"
+        if isinstance(refused, NoPlanError) and refused.least_bytes is not None:
+            expected += (
+                f"; no plan{refused.class_words} is predicted to need less than"
+                f" {bytes_in_words(refused.least_bytes)}"
+            )
         return InputError(
-            f"{problem}; {refused.problem}",
+            f"no compiled step was found whose measured peak is within {bytes_in_words(limit)}",
             field="memory",
-            expected=f"{refused.expected}; {known}, would do",
+            expected=expected,
         )
 
 
