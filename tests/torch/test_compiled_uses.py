@@ -39,7 +39,7 @@ def batch(rows: int = 256) -> Any:
 
 
 def planned(model: Any, memory: str = "75%") -> Any:
-    return executor.compiled(model, memory=memory, backend="aot_eager", most_moves=300_000)
+    return executor.compiled(model, memory=memory, backend="aot_eager", most_moves=100_000)
 
 
 def assert_same_gradients(model: Any, plain: Any) -> None:

@@ -89,7 +89,8 @@ def step_peak_bytes(forward: GeneratedCode, backward: GeneratedCode, saved: int)
     sizes: dict[str, int] = {}
     for name, item in zip(names, kept, strict=False):
         sizes[name] = 0 if item is None or item in seen else item[1]
-        seen |= {item} - {None}
+        if item is not None:
+            seen.add(item)
     second = pass_memory(backward, sizes)
     if second is None:
         return None

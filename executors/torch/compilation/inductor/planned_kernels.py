@@ -36,9 +36,8 @@ class PlanChoices(InductorChoices):
         """Return no key: what is compiled for a plan is not cached."""
         return None
 
-    def can_fuse(  # type: ignore[override]  # a static method there, which is called on an instance
-        self, scheduler: Any, node1: Any, node2: Any, shared_data_score: int
-    ) -> bool:
+    # A static method there, which is called on an instance.
+    def can_fuse(self, scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
         """Tell whether two kernels may be one: they are in one segment, and Inductor agrees."""
         if scheduler is not self._scheduler:
             self._scheduler, self._segment_of = scheduler, segments_of(scheduler.nodes)
