@@ -15,7 +15,8 @@ from jettison.jax.named_program import LoopBodies, NamedProgram, Policy
 from jettison.jax.policy_plan import PolicyPlan
 from jettison.jax.step_graph import StepGraph, build_step_graph
 from jettison.jax.step_trace import Differentiation, StepTrace, struct_of
-from jettison.schedules.remat_graph.saved_set import measure_saved_set, saved_set_computations
+from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
+from jettison.schedules.remat_graph.saved_set import measure_saved_set
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_graph.saved_sets.search import (
     SAVED_SETS,
@@ -211,8 +212,7 @@ class PolicySearch:
     def _plain(self, limit_bytes: int, plain_bytes: int) -> PolicyPlan:
         """Return the plan that leaves the step as it is; by the model, one that saves all."""
         step = self.graph(LoopBodies.SAVED)
-        saved_all = saved_set_computations(step.graph, range(step.num_forward))
-        run = measure_saved_set(step.graph, saved_all)
+        run = measure_saved_set(step.graph, lazy_computations(step.graph, frozenset()))
         return PolicyPlan(
             program_sha256=self.named.program.sha256,
             graph_sha256=step.graph.sha256,

@@ -16,18 +16,18 @@ Sets are measured by `measure_saved_set`; the best one is confirmed by the repla
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from jettison.formulations.remat_graph.saved_set import SavedSetModel
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
 from jettison.schedules.remat_graph.saved_set import (
     SavedSetRun,
     check_forward_first,
     measure_saved_set,
-    saved_set_computations,
 )
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
@@ -123,6 +123,7 @@ class SavedSetSearch:
         self._never = frozenset(never_again)
         self._params = params
         self._forward = check_forward_first(graph)
+        self._all = frozenset(range(self._forward))
         self._may = sorted(set(can_be_saved) | self._never)
         self._choices = [node for node in self._may if node not in self._never]
         self._known: dict[frozenset[int], SavedSetRun] = {}
@@ -171,7 +172,7 @@ class SavedSetSearch:
         if self._best is None:
             return None
         saved, run = self._best
-        computations = saved_set_computations(self._graph, saved)
+        computations = lazy_computations(self._graph, self._all - saved)
         schedule = GraphSchedule.from_computations(self._graph, computations)
         replay = schedule.replay(self._graph, self._memory_bytes)
         assert replay.valid
@@ -186,7 +187,7 @@ class SavedSetSearch:
         )
 
     def _read_in_the_backward_pass(
-        self, saved: frozenset[int], computations: tuple[int, ...]
+        self, saved: frozenset[int], computations: Sequence[int]
     ) -> frozenset[int]:
         reads = {
             source for node in computations[self._forward :] for source in self._graph.inputs[node]
@@ -196,7 +197,7 @@ class SavedSetSearch:
     def _measure(self, saved: frozenset[int]) -> Found:
         run = self._known.get(saved)
         if run is None:
-            run = measure_saved_set(self._graph, saved_set_computations(self._graph, saved))
+            run = measure_saved_set(self._graph, lazy_computations(self._graph, self._all - saved))
             self._known[saved] = run
             if run.peak_bytes <= self._memory_bytes and (
                 self._best is None or run.time_ns < self._best[1].time_ns
