@@ -35,6 +35,7 @@ from jettison.instances.zoo.models import MODEL_NAMES
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.schedules.remat_graph.framework_policy import Policy, PolicyTarget, save_policy
 from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.schedules.remat_graph.value_names import NamedValues
 from jettison.solvers.core.outcome import SolveOptions
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def export_policy(
             "--output",
             "-o",
             metavar="FILE",
-            help="The policy as JSON (.json), or as Python (.py) that needs PyTorch only.",
+            help="The policy as JSON (.json), or as Python (.py) that needs PyTorch or JAX only.",
         ),
     ],
     plan: Annotated[
@@ -103,11 +104,14 @@ def export_policy(
     torch-sac: eager selective checkpointing of modules, one decision for each operator call.
     joint-graph, torch-knapsack, torchtitan: marks on the nodes of a joint graph, for PyTorch's
     partitioner, for its knapsack hook, and as a memory policy of torchtitan's graph trainer.
+    jax: the names that jax.checkpoint saves of a loss, from the graph that
+    jettison.jax.traced_graph makes of it, or from one whose nodes have the names that
+    checkpoint_name gives to their values.
     Time and peak are those of the step that follows, by the replay. Where the time limit ended the
     search, the best policy so far is written, and the exit status is 4.
 
-    Example: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
-    -o policy.py
+    Examples: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
+    -o policy.py; jettison export-policy step.json --memory 60% --to jax -o policy.py
     """
     checked_output(output)
     if output.suffix not in {".json", ".py"}:
@@ -126,6 +130,13 @@ def export_policy(
             field="plan",
             expected="give the graph that it was made for, and a target other than torch-sac",
         )
+    if target is PolicyTarget.JAX and is_model:
+        raise InputError(
+            f"{source!r} is no graph",
+            field="source",
+            expected="save what `jettison.jax.traced_graph(loss, *arguments)` returns, and give "
+            "its file",
+        )
     model = None
     if is_model:
         if rates is not None and costs is Costs.MEASURED:
@@ -140,7 +151,7 @@ def export_policy(
     found = (
         _sac(source, model, memory, regions, options)
         if target is PolicyTarget.TORCH_SAC
-        else _joint(source, model, memory, target, plan, options)
+        else _joint(source, model, memory, target, plan, output, options)
     )
     if not isinstance(found, Policy):
         status = ExitStatus.INFEASIBLE if found.is_proved else ExitStatus.NO_SCHEDULE
@@ -231,6 +242,7 @@ def _joint(
     memory: str,
     target: PolicyTarget,
     plan: Path | None,
+    output: Path,
     options: SolveOptions,
 ) -> Policy | NoSavedValues:
     if model is None:
@@ -255,10 +267,19 @@ def _joint(
             cost=model.cost,
         )
     # Solvers load when they are used: `verify` runs without them.
+    from jettison.solvers.remat_graph.policies.named_values_policy import named_values_policy
     from jettison.solvers.remat_graph.policies.once_again_policy import once_again_policy
 
     given = None if plan is None else load_schedule(plan, graph)
     assert given is None or isinstance(given, GraphSchedule)
+    if target is PolicyTarget.JAX:
+        if output.suffix == ".py" and NamedValues.of(graph).has_loops:
+            raise InputError(
+                "a forward node is a loop, which one jax.checkpoint would run again as a whole",
+                field="output",
+                expected="write a .json file, and give it to `jettison.jax.checkpointed`",
+            )
+        return named_values_policy(RematGraph(graph, memory), options, given)
     return once_again_policy(RematGraph(graph, memory), target, options, given)
 
 

@@ -32,6 +32,7 @@ from jettison.schedules.remat_graph.saved_set import (
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.params import Params
+from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
 
@@ -131,6 +132,8 @@ class SavedSetSearch:
         self._least: Found | None = None
         self._bound_ns = graph.base_time_ns
         self._models = 0
+        self._is_refuted = False
+        self._is_finished = True
 
     @property
     def least_peak_bytes(self) -> int:
@@ -141,6 +144,16 @@ class SavedSetSearch:
     def least_set(self) -> frozenset[int]:
         """Set with that peak; what may not be computed again, before any set was measured."""
         return self._never if self._least is None else self._least[0]
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a model has proved that no set fits, by a floating-point solver."""
+        return self._is_refuted
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search came to its end, and not to its time limit."""
+        return self._is_finished
 
     @property
     def bound_ns(self) -> int:
@@ -211,7 +224,10 @@ class SavedSetSearch:
         limits = dict.fromkeys(self._worst(everything[1].first_bytes, []), self._memory_bytes)
         holds_for_all = True
         for _ in range(self._params.rounds):
-            if clock.left_s <= 0 or self._is_settled:
+            if self._is_settled:
+                return
+            if clock.left_s <= 0:
+                self._is_finished = False
                 return
             found = self._solve(limits, clock, holds_for_all)
             if found is None:
@@ -256,6 +272,7 @@ class SavedSetSearch:
             again_ns = built.time_scale.bound_from_model(solution.dual_bound)
             self._bound_ns = max(self._bound_ns, self._graph.base_time_ns + again_ns)
         if solution.values is None:
+            self._is_refuted |= holds_for_all and solution.answer is Answer.INFEASIBLE
             return None
         return self._measure(built.saved_set(solution.values) | self._never)
 
