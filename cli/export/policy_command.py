@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jettison.cli.arguments import JsonOption, checked_output
+from jettison.cli.arguments import BandwidthOption, JsonOption, checked_output
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.export.policy_python import python_text
 from jettison.cli.output import percent, print_json, print_pairs
@@ -27,6 +27,7 @@ from jettison.cli.profile_command import (
 from jettison.instances.catalog import load
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.json_file import write_text
+from jettison.instances.core.link import parse_link
 from jettison.instances.core.provenance import Scalar
 from jettison.instances.profilers.device.rates import A100, DeviceRates, parse_rates
 from jettison.instances.remat_graph.graph import Graph
@@ -88,6 +89,7 @@ def export_policy(
     name: Annotated[
         str, typer.Option(metavar="NAME", help="For torchtitan: the name to register.")
     ] = "jettison",
+    bandwidth: BandwidthOption = None,
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="S", help="Seconds of the search.")
     ] = 60.0,
@@ -106,7 +108,8 @@ def export_policy(
     partitioner, for its knapsack hook, and as a memory policy of torchtitan's graph trainer.
     jax: the names that jax.checkpoint saves of a loss, from the graph that
     jettison.jax.traced_graph makes of it, or from one whose nodes have the names that
-    checkpoint_name gives to their values.
+    checkpoint_name gives to their values. With --bandwidth, values may move to the host and back,
+    beside computations that do not wait for them.
     Time and peak are those of the step that follows, by the replay. Where the time limit ended the
     search, the best policy so far is written, and the exit status is 4.
 
@@ -137,6 +140,12 @@ def export_policy(
             expected="save what `jettison.jax.traced_graph(loss, *arguments)` returns, and give "
             "its file",
         )
+    if bandwidth is not None and (target is not PolicyTarget.JAX or plan is not None):
+        raise InputError(
+            "only the best policy for jax moves values to the host",
+            field="bandwidth",
+            expected="write --to jax without a plan, or leave it out",
+        )
     model = None
     if is_model:
         if rates is not None and costs is Costs.MEASURED:
@@ -151,7 +160,7 @@ def export_policy(
     found = (
         _sac(source, model, memory, regions, options)
         if target is PolicyTarget.TORCH_SAC
-        else _joint(source, model, memory, target, plan, output, options)
+        else _joint(source, model, memory, target, plan, output, bandwidth, options)
     )
     if not isinstance(found, Policy):
         status = ExitStatus.INFEASIBLE if found.is_proved else ExitStatus.NO_SCHEDULE
@@ -243,6 +252,7 @@ def _joint(
     target: PolicyTarget,
     plan: Path | None,
     output: Path,
+    bandwidth: str | None,
     options: SolveOptions,
 ) -> Policy | NoSavedValues:
     if model is None:
@@ -279,7 +289,8 @@ def _joint(
                 field="output",
                 expected="write a .json file, and give it to `jettison.jax.checkpointed`",
             )
-        return named_values_policy(RematGraph(graph, memory), options, given)
+        link = None if bandwidth is None else parse_link(bandwidth)
+        return named_values_policy(RematGraph(graph, memory), options, given, link)
     return once_again_policy(RematGraph(graph, memory), target, options, given)
 
 
@@ -306,5 +317,6 @@ def _show(policy: Policy, *, as_json: bool) -> None:
                 if policy.regions
                 else ("run again", str(sum(policy.decisions.values())))
             ),
+            *([("on the host", str(len(policy.offloaded)))] if policy.offloaded else []),
         ]
     )

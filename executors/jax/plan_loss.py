@@ -11,6 +11,7 @@ import jax
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_json
+from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Alpha, Memory, Share, parse_memory
 from jettison.instances.profilers.device.rates import parse_rates
 from jettison.instances.remat_graph.graph import Graph
@@ -30,6 +31,7 @@ def checkpointed(
     loss: Callable[..., Any],
     *sample: Any,
     memory: str | int | Memory | None = None,
+    offload_bandwidth: str | int | Link | None = None,
     sample_keywords: Mapping[str, Any] = MappingProxyType({}),
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
@@ -55,6 +57,10 @@ def checkpointed(
         Limit of XLA's temporary memory of the loss with its gradient: what a step allocates besides
         its arguments and results. Bytes (``2**30``, ``"1GiB"``) or a share of that of the plain
         step (``"60%"``).
+    offload_bandwidth
+        Rate of the link to the host in each direction (``"16GB/s"``): values may move there and
+        back, beside computations that do not wait for them. None to move nothing. XLA for CPUs has
+        one memory: there the limit is one of the model, and `PolicyPlan.holds` is None.
     sample_keywords
         Keyword arguments of arrays.
     argnums, has_aux
@@ -89,6 +95,12 @@ def checkpointed(
         If no plan keeps to the limit (the message has the least memory that was seen), the loss
         cannot be traced, or a plan is for another loss.
     """
+    if policy is not None and offload_bandwidth is not None:
+        raise InputError(
+            "a plan is given, which says what moves",
+            field="offload_bandwidth",
+            expected="leave it out, or give a limit in place of the plan",
+        )
     if (memory is None) == (policy is None):
         raise InputError(
             "both" if policy is not None else "neither is given",
@@ -107,6 +119,7 @@ def checkpointed(
         _costs(costs, rates),
         getattr(loss, "__name__", "loss").strip("<>"),
         options,
+        link=None if offload_bandwidth is None else parse_link(offload_bandwidth),
     )
     if policy is not None:
         plan = policy if isinstance(policy, PolicyPlan) else _read_plan(policy, named)

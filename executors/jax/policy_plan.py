@@ -11,6 +11,7 @@ import jax
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import FORMAT, check_header, read_json, write_json
+from jettison.instances.core.link import Link
 from jettison.jax.named_program import LoopBodies, Policy
 from jettison.schedules.remat_graph.framework_policy import Policy as ExportedPolicy
 
@@ -21,6 +22,17 @@ _MODEL_CLASS = (
     "bound_limit_bytes by the replay: forward values are saved, or computed again once, right "
     "before their first reader in the backward pass"
 )
+
+
+def offload_class(link: Link) -> str:
+    """Return the class of schedules that a bound with a link is about."""
+    return (
+        "offloaded sets of this graph, whose loops do what is said, with a peak of at most "
+        "bound_limit_bytes by the replay: forward values are saved, moved to the host and back at "
+        f"{link}, or computed again once, right before their first reader in the backward pass; "
+        "computations do not wait for the link, which moves data out beside the first "
+        "computations of the forward pass and back beside those of the backward pass"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

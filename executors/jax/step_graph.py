@@ -23,7 +23,7 @@ Nodes have the names of their values in JAX (`jettison.schedules.remat_graph.val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,6 +63,10 @@ class StepGraph:
     def num_forward(self) -> int:
         """Number of forward nodes, which come first."""
         return sum(not node.backward for node in self.graph.nodes)
+
+    def names_of(self, places: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of values, in order."""
+        return tuple(sorted(name for place in places for name in self.names.get(place, ())))
 
     @cached_property
     def position_of_name(self) -> Mapping[str, int]:

@@ -84,6 +84,24 @@ def test_jax_saves_what_the_exported_file_says_and_computes_the_same(
         assert all(jnp.allclose(a, b, rtol=1e-4) for a, b in zip(found, plain, strict=True))
 
 
+def test_with_a_bandwidth_the_file_says_what_moves_to_the_host(line: CommandLine) -> None:
+    for name in ("policy.json", "policy.py"):
+        line.output(
+            "export-policy step.json --memory 70% --to jax --bandwidth 200GB/s -o",
+            str(line.folder / name),
+        )
+    policy = load_policy(line.folder / "policy.json")
+    assert policy.time_ns == policy.base_time_ns
+    assert policy.offloaded
+    exported = runpy.run_path(str(line.folder / "policy.py"))
+    assert set(exported["OFFLOADED"]) == policy.offloaded
+    assert set(exported["SAVED"]) == saved_names(line, "policy.json") - policy.offloaded
+    text = str(jax.make_jaxpr(jax.grad(exported["checkpointed"](loss)))(*arguments()))
+    assert text.count("MemorySpace.Host") == len(policy.offloaded)
+    read = checkpointed(loss, *arguments(), policy=line.folder / "policy.json")
+    assert set(read.plan.offloaded) == policy.offloaded
+
+
 def test_the_python_file_needs_jax_only(line: CommandLine) -> None:
     line.output("export-policy step.json --memory 70% --to jax -o", str(line.folder / "policy.py"))
     code = "import sys, policy; assert not any(n.startswith('jettison') for n in sys.modules)"
@@ -160,6 +178,11 @@ def test_a_policy_with_a_loop_is_for_the_library_which_ends_parts_there(line: Co
         ("step.json --memory 70% --to jax -o out.txt", "ends in .json or .py"),
         ("step.json --memory 70% --to jax -o out.py --region a", "has no regions"),
         ("step.json --memory 70% --to jax -o out.py --plan step.json", "kind"),
+        (
+            "step.json --memory 70% --to joint-graph -o out.json --bandwidth 1GB/s",
+            "bandwidth: only",
+        ),
+        ("step.json --memory 70% --to jax -o out.json --bandwidth fast", "bandwidth: 'fast'"),
     ],
 )
 def test_bad_input_is_one_line(line: CommandLine, words: str, message: str) -> None:

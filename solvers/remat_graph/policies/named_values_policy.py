@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.replay import Replay
@@ -22,11 +23,15 @@ from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.remat_graph.policies.best_saved_values import NoSavedValues
 from jettison.solvers.remat_graph.policies.once_again_policy import bound_of_all
+from jettison.solvers.remat_graph.saved_sets.offload_search import OffloadedSetSearch
 from jettison.solvers.remat_graph.saved_sets.search import SavedSetSearch
 
 
 def named_values_policy(
-    problem: RematGraph, options: SolveOptions, plan: GraphSchedule | None = None
+    problem: RematGraph,
+    options: SolveOptions,
+    plan: GraphSchedule | None = None,
+    link: Link | None = None,
 ) -> Policy | NoSavedValues:
     """Return the policy of a graph in JAX: the best that is found, or that of a plan.
 
@@ -39,6 +44,8 @@ def named_values_policy(
         As for a method.
     plan
         A schedule of the graph, to be told to JAX as it is.
+    link
+        The link to the host, to which values may move; not with a plan.
 
     Raises
     ------
@@ -48,6 +55,8 @@ def named_values_policy(
     """
     graph = problem.instance
     values = NamedValues.of(graph)
+    if link is not None:
+        return _with_a_link(problem, options, values, link)
     search = SavedSetSearch(graph, problem.memory_bytes, values.names.keys(), values.always)
     starts = [] if plan is None else [_saved_by_plan(graph, plan, values)]
     found = search.run(starts, options.time_limit_s)
@@ -74,6 +83,46 @@ def named_values_policy(
         ),
         is_settled=search.is_finished or replay.time_ns <= search.bound_ns,
         decisions=_decisions(graph, schedule, values),
+    )
+
+
+def _with_a_link(
+    problem: RematGraph, options: SolveOptions, values: NamedValues, link: Link
+) -> Policy | NoSavedValues:
+    graph = problem.instance
+    search = OffloadedSetSearch(
+        graph,
+        problem.memory_bytes,
+        link,
+        values.names.keys(),
+        never_again=values.always,
+        never_moved=values.always,
+    )
+    found = search.run((), options.time_limit_s)
+    if found is None:
+        return NoSavedValues(is_proved=search.is_refuted, enough_bytes=search.least_peak_bytes)
+    plan, replay = found.plan, found.replay
+    again = frozenset(_forward(graph)) - plan.saved - plan.offloaded
+    bound = PolicyBound(
+        found.bound_ns,
+        f"{PolicyTarget.JAX.policy_class}, or on the host by transfers at {link} beside first "
+        "computations, which do not wait",
+        str(Evidence.SOLVER),
+    )
+    return Policy(
+        target=PolicyTarget.JAX,
+        instance=graph.name,
+        instance_sha256=graph.sha256,
+        memory_bytes=problem.memory_bytes,
+        time_ns=replay.time_ns,
+        peak_bytes=replay.peak_bytes,
+        base_time_ns=graph.base_time_ns,
+        bounds=(bound,),
+        decisions=_decisions(graph, lazy_schedule(graph, again), values),
+        offloaded=frozenset(
+            name for place in plan.offloaded for name in values.names.get(place, ())
+        ),
+        is_settled=search.is_finished or replay.time_ns <= found.bound_ns,
     )
 
 

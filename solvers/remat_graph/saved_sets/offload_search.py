@@ -148,11 +148,17 @@ class OffloadedSetSearch:
         self._bound_ns = graph.base_time_ns
         self._models = 0
         self._is_refuted = False
+        self._is_finished = True
 
     @property
     def is_refuted(self) -> bool:
         """Whether a model has proved that no set fits, by a floating-point solver."""
         return self._is_refuted
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search came to its end, and not to its time limit."""
+        return self._is_finished
 
     @property
     def bound_ns(self) -> int:
@@ -239,7 +245,10 @@ class OffloadedSetSearch:
         else:
             self._add_nodes(chosen, everything)
         for _ in range(self._params.rounds):
-            if clock.left_s <= 0 or self._is_settled:
+            if self._is_settled:
+                return
+            if clock.left_s <= 0:
+                self._is_finished = False
                 return
             sets = self._solve(chosen, clock)
             if sets is None:
