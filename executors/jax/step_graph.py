@@ -138,6 +138,7 @@ def build_step_graph(
                     values.size_bytes(value) for value in outputs if value not in values.returned
                 ),
                 inputs=tuple(node_names[source] for source in inputs),
+                workspace_bytes=values.copied_bytes(item),
                 backward=item.is_backward,
                 keep=any(value in values.returned for value in outputs),
             )
