@@ -3,7 +3,8 @@
 Small models of many kinds (convolutions in both layouts, normalisations, dropout, attention,
 pooling, views, composite functions) are profiled, and stepped by two kinds of schedules: solved
 ones (`checkpoint_sequential_optimal`), of the measured sizes with durations drawn at random, in 35
-to 100 % of the memory; and random sequences that the replay accepts, whose limit is the peak of the replay.
+to 100 % of the memory; and random sequences that the replay accepts, whose limit is the peak of
+the replay.
 
 A line of the table for each step: the limit, the peak of the replay, the predicted rise
 (`Prediction.rise_bytes`), and the measured one, which counts what PyTorch's allocator hands out
