@@ -26,6 +26,9 @@ HERE = Path(__file__).parent
 ROWS = HERE / "rows.csv"
 PAGE = HERE.parents[1] / "docs" / "real_models.md"
 PLANS = ("60%", "blocks", "budget-0.5")
+# Where no schedule is known in 60 %: the gradient of one convolution's weights and what the kernel
+# takes beside it are 56 % of the peak there, and per-block checkpointing needs 77 %.
+OTHER_SHARES = {"fcn_resnet": "65%"}
 
 
 def measured(name: str, executor: str, plans: Sequence[str], limit_s: float) -> list[TableRow]:
@@ -49,6 +52,10 @@ def measured(name: str, executor: str, plans: Sequence[str], limit_s: float) -> 
     ]
 
 
+def _plans_of(name: str, plans: Sequence[str]) -> list[str]:
+    return [OTHER_SHARES.get(name, plan) if plan == PLANS[0] else plan for plan in plans]
+
+
 def main() -> None:
     """Measure what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -64,7 +71,11 @@ def main() -> None:
     for key in [key for key in rows if key[0] in options.again and key[2] == options.executor]:
         del rows[key]
     wanted = {
-        name: [plan for plan in options.plans if (name, plan, options.executor) not in rows]
+        name: [
+            plan
+            for plan in _plans_of(name, options.plans)
+            if (name, plan, options.executor) not in rows
+        ]
         for name in (options.models or ENTRIES)
     }
     if not options.page_only:
