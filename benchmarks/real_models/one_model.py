@@ -78,7 +78,12 @@ class Rows:
 
         settings.activation_memory_budget = float(plan.partition("-")[2])
         backend = aot_autograd(
-            fw_compiler=nop, bw_compiler=nop, partition_fn=min_cut_rematerialization_partition
+            fw_compiler=nop,
+            bw_compiler=nop,
+            partition_fn=min_cut_rematerialization_partition,
+            # As torch's own backends have it: what the forward pass writes to buffers stands in its
+            # graph, which its plan may read again before.
+            keep_inference_input_mutations=True,
         )
         return Contender(
             torch.compile(

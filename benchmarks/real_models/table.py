@@ -39,7 +39,9 @@ def measured(name: str, executor: str, plans: Sequence[str], limit_s: float) -> 
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=limit_s, check=False
         )
-        lines, reason = ended.stdout, f"the process ended with {ended.returncode}"
+        last = [line for line in ended.stderr.splitlines() if line.strip()][-1:]
+        reason = f"the process ended with {ended.returncode}: {' '.join(last)}"
+        lines = ended.stdout
     except subprocess.TimeoutExpired as error:
         lines = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
         reason = f"not within {limit_s:.0f} s"
