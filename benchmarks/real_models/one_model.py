@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import re
 import resource
 import warnings
@@ -77,7 +78,12 @@ class Rows:
 
         settings.activation_memory_budget = float(plan.partition("-")[2])
         backend = aot_autograd(
-            fw_compiler=nop, bw_compiler=nop, partition_fn=min_cut_rematerialization_partition
+            fw_compiler=nop,
+            bw_compiler=nop,
+            partition_fn=min_cut_rematerialization_partition,
+            # As torch's own backends have it: what the forward pass writes to buffers stands in its
+            # graph, which its plan may read again before.
+            keep_inference_input_mutations=True,
         )
         return Contender(
             torch.compile(
@@ -224,6 +230,16 @@ class CompiledRows:
         )
 
 
+def _leave_out_logging() -> None:
+    """Let Dynamo skip calls of loggers, as its message about them advises."""
+    ignored = torch._dynamo.config.ignore_logging_functions
+    for name in ("debug", "info", "warning", "info_once", "warning_once"):
+        # The last two are those of transformers.
+        function = getattr(logging.Logger, name, None)
+        if function is not None:
+            ignored.add(function)
+
+
 def rows_of(subject: Subject, executor: str) -> Callable[[str], TableRow]:
     """Return the function from a plan to its row."""
     if executor == "eager":
@@ -245,7 +261,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     reason, row_of = "", None
     try:
-        row_of = rows_of(Subject.of(options.model), options.executor)
+        subject = Subject.of(options.model)
+        _leave_out_logging()
+        row_of = rows_of(subject, options.executor)
     except (JettisonError, RuntimeError) as error:
         reason = _reason(error)
     for plan in options.plans:
