@@ -93,6 +93,6 @@ class StageTensors:
                     None if block.hosted_version is None else self.backwards - block.hosted_version,
                 )
                 for name, block in self.blocks.items()
-                if not name.is_activation
+                if block.size_bytes and not name.is_activation
             ),
         )
