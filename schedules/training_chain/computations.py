@@ -108,7 +108,10 @@ class Computations:
         made = chain.backward_output_bytes(number)
         state.gradients[number - 1] = made
         state.memory.add(MemoryKind.ACTIVATION_GRADIENTS, made)
-        running = Running(event, reads=(*reads, saved), working_bytes=given.backward_overhead_bytes)
+        # An overhead that holds the gradient is at least as large as the gradient that is left.
+        left = chain.gradient_bytes(number - 1) if number > 1 else 0
+        working_bytes = max(given.backward_overhead_bytes, left - made)
+        running = Running(event, reads=(*reads, saved), working_bytes=working_bytes)
         return running, given.backward_ns
 
     def _update(self, event: TrainingEvent, stage: StageTensors) -> tuple[Running, int]:
