@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, pairwise, product
 from typing import NamedTuple
 
 # Tensors of a stage: weights, states, gradient, all that is saved, output by itself.
@@ -142,13 +142,39 @@ class Search:
         return used
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
-        """Yield what can be done at no time."""
-        busy = self.in_use(state)
-        for item in state.device - busy:
-            stage, tensor = item
-            if tensor in (W, S, G) and item not in state.host:
+        """Yield what can be started at no time, with what has to be dropped for it.
+
+        Nothing is dropped before memory is needed: more on the device never hurts.
+        """
+        for text, follower in self.starts(state):
+            over = self.used(follower) - self.memory
+            if over <= 0:
+                yield text, follower
                 continue
-            yield f"drop {NAMES[tensor]} {stage}", state._replace(device=state.device - {item})
+            busy = self.in_use(follower)
+            items = [
+                item
+                for item in sorted(state.device - busy)
+                if self.size(item)
+                and item in follower.device
+                and (item[1] in (ALL, OUT) or item in state.host)
+            ]
+            for dropped in self.least_subsets(items, over):
+                drops = "".join(f"drop {NAMES[tensor]} {stage};" for stage, tensor in dropped)
+                yield drops + text, follower._replace(device=follower.device - set(dropped))
+
+    def least_subsets(
+        self, items: list[tuple[int, int]], over: int
+    ) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Yield the sets of items that are large enough together, and with none left out not."""
+        for count in range(1, len(items) + 1):
+            for chosen in combinations(items, count):
+                sizes = [self.size(item) for item in chosen]
+                if sum(sizes) >= over and sum(sizes) - min(sizes) < over:
+                    yield chosen
+
+    def starts(self, state: State) -> Iterator[tuple[str, State]]:
+        """Yield what can be started, whether it fits or not."""
         if state.compute is None:
             yield from self.computations(state)
         one_way = self.half_duplex and (state.up is not None or state.down is not None)
@@ -163,8 +189,11 @@ class Search:
                     state._replace(up=(stage, tensor, self.duration(self.size(item)))),
                 )
         if state.down is None and not one_way:
+            making = self.in_making(state)
             for item in state.host - state.device:
                 stage, tensor = item
+                if not self.size(item) or item == making:
+                    continue
                 if tensor == S and stage in self.on_host:
                     continue
                 if tensor == W and state.host_op is not None and state.host_op[0] == stage:
@@ -175,14 +204,22 @@ class Search:
                 )
         if state.host_op is None:
             for stage in state.pending & self.on_host:
-                given = self.given(stage)
-                ready = not given.gradient or (stage, G) in state.host
-                gone = (stage, G) not in state.device
-                going = state.up is not None and state.up[:2] == (stage, G)
-                back = state.down is not None and state.down[:2] == (stage, G)
-                if ready and gone and not going and not back:
+                given, gradient = self.given(stage), (stage, G)
+                ready = not given.gradient or gradient in state.host
+                moving = [item[:2] for item in (state.up, state.down) if item is not None]
+                if ready and gradient not in moving:
                     assert given.host_update is not None
-                    yield f"H {stage}", state._replace(host_op=(stage, given.host_update))
+                    dropped = state._replace(
+                        device=state.device - {gradient}, host_op=(stage, given.host_update)
+                    )
+                    gone = f"drop g {stage};" if gradient in state.device else ""
+                    yield f"{gone}H {stage}", dropped
+
+    def in_making(self, state: State) -> tuple[int, int] | None:
+        """Return the activation that runs into memory now."""
+        if state.compute is None or state.compute[0] not in "FA":
+            return None
+        return state.compute[1], OUT if state.compute[0] == "F" else ALL
 
     def computations(self, state: State) -> Iterator[tuple[str, State]]:
         for stage in range(1, self.last + 1):
@@ -274,8 +311,8 @@ class Search:
                             host.discard((stage, W))
                     next_backward = stage - 1
                     if stage == 1:
-                        if any(tensor in (ALL, OUT) for _, tensor in device | host):
-                            return None
+                        device = {item for item in device if item[1] not in (ALL, OUT)}
+                        host = {item for item in host if item[1] not in (ALL, OUT)}
                         moving = [item for item in (up, down) if item is not None]
                         if any(item[1] in (ALL, OUT) for item in moving):
                             return None
@@ -316,8 +353,7 @@ class Search:
             done.add(state)
             followers: list[tuple[int, State, str]] = []
             for text, follower in self.moves(state):
-                if self.used(follower) <= self.memory:
-                    followers.append((time, follower, text))
+                followers.append((time, follower, text))
             ended = self.ends(state)
             if ended is not None:
                 step, follower, over = ended
@@ -347,8 +383,7 @@ class Search:
             if parent is None:
                 return state, tuple(reversed(events))
             before, text, time = parent
-            if text:
-                events.append((time, text))
+            events += [(time, event) for event in reversed(text.split(";")) if event]
             state = before
 
 
@@ -390,7 +425,7 @@ def _least_time(search: Search, steps: int) -> Found | None:
         layers.append(found)
         hows.append(how)
     ends = [min(layer.values()) for layer in layers]
-    increments = [after - before for before, after in zip(ends[2:], ends[3:], strict=False)]
+    increments = [after - before for before, after in pairwise(ends)]
     assert len(set(increments[-2:])) == 1, increments
     # A state on the best way in which two neighbouring steps end.
     state = min(layers[-1], key=lambda item: layers[-1][item])
@@ -400,7 +435,7 @@ def _least_time(search: Search, steps: int) -> Found | None:
         state, step_events = how[state]
         way.append(state)
         events.append(step_events)
-    for place, (after, before) in enumerate(zip(way, way[1:], strict=False)):
+    for place, (after, before) in enumerate(pairwise(way)):
         if after == before:
             start = layers[steps - place - 1][before]
             period = layers[steps - place][after] - start
