@@ -440,6 +440,13 @@ def _least_time(search: Search, steps: int) -> Found | None:
             start = layers[steps - place - 1][before]
             period = layers[steps - place][after] - start
             if period == increments[-1]:
-                moved = tuple((when - start, text) for when, text in events[place])
-                return Found(increments[-1], moved)
+                moved = [(when - start, 1, text) for when, text in events[place]]
+                moved += [
+                    (when + search.given(stage).backward, 0, f"drop w {stage}")
+                    for when, _, text in moved
+                    for stage in search.on_host
+                    if text == f"B {stage}" and search.given(stage).weights
+                ]
+                moved.sort(key=lambda moment: moment[:2])
+                return Found(increments[-1], tuple((when, text) for when, _, text in moved))
     return Found(increments[-1], None)
