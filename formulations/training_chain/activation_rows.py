@@ -117,8 +117,8 @@ class ActivationRows:
         """Add (keeps), (plain) and (balance) of an operation, in which nothing is made again."""
         builder, number = self._builder, self._around.stage_of(cut)
         for i in range(1, number):
-            for name, columns in (("keeps", self._kept), ("plain", self._plain)):
-                pair = [columns[i, cut], columns[i, cut - 1]]
+            for name, existing in (("keeps", self._kept), ("plain", self._plain)):
+                pair = [existing[i, cut], existing[i, cut - 1]]
                 builder.add_row(f"{name}_{i}_{cut}", pair, [1.0, -1.0], upper=0.0)
         if number > 1:
             columns = [self._on_device[cut], self._on_device[cut - 1], self.brought[cut][0]]

@@ -2,8 +2,8 @@ r"""Cycle bound: a linear lower bound on the time of a repeated training step, f
 
 The :math:`2N` first forward and backward operations of a step have a fixed order; recomputations
 and updates on the device run in the *gaps* between them. Elements :math:`e = 0, \dots, 4N - 1` go
-around the cycle: the gap before each operation (even) and the operation (odd). A *cut* is the end of
-an element, so the start or the end of an operation; it has the number of its element.
+around the cycle: the gap before each operation (even) and the operation (odd). A *cut* is the end
+of an element, so the start or the end of an operation; it has the number of its element.
 :math:`l(c)` is the stage of the operation at cut c. Weights w, their gradients g and states s are
 those of each stage, :math:`D_e` are lengths. :math:`W_l` is the *window* of stage l: the elements
 after :math:`B_l` and before :math:`F_l`, in which it is updated.
@@ -28,7 +28,7 @@ Columns
 :math:`f_l`, ``f_l``                 part of the first :math:`F_l` that saves all
 :math:`R_{e,i}, S_{e,i}`             parts of :math:`F_i` that run again in gap e, and save all
 :math:`k_{i,c}, p_{i,c}`             parts of :math:`\bar a^i` and of a plain :math:`a^i` that
-                                     exist at cut c, on the device or on the host, and are used later
+                                     exist at cut c, on the device or the host, and are used later
 :math:`d_c, o_c`, ``dev, off``       activations on the device, and on the host only, at cut c
 :math:`Y_i`, ``Y_i``                 activations of stage i that are ever sent
 ==================================== ===========================================================
@@ -58,7 +58,8 @@ column   in                                           out
 ======== ============================================ ==========================================
 
 ``h1`` is 0 at the start of :math:`F_1`; AF, hF, AB, hB, hq, V, Gd and Gh are 0 at the start of
-:math:`B_N`: by then all updates of the step before are over. Without these *pins* the cycle is open.
+:math:`B_N`: by then all updates of the step before are over. Without these *pins* the cycle is
+open.
 
 Model
 -----

@@ -71,7 +71,7 @@ class TrainingScale:
 
     def _rate(self, bytes_per_s: int) -> float:
         unit = Fraction(self.times.unit * self.times.factor, self.sizes.unit * self.sizes.factor)
-        units = math.ceil(bytes_per_s * unit / 10**9 * 2**_RATE_BITS)
+        units: int = math.ceil(bytes_per_s * unit / 10**9 * 2**_RATE_BITS)
         return units / (1 << _RATE_BITS)
 
     def size(self, size_bytes: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from jettison.formulations.milp.builder import ArrayModelBuilder
@@ -52,6 +53,8 @@ class UpdateRows:
 
     def _add_columns(self) -> None:
         builder, around = self._builder, self._around
+        # Each gradient is made once.
+        self._one = builder.add_column("one", lower=1.0, upper=1.0)
         self._device: dict[tuple[int, int], int] = {}
         self._moved_states: dict[tuple[int, int], int] = {}
         self._before: dict[tuple[int, int], int] = {}
@@ -196,8 +199,13 @@ class UpdateRows:
             return around.backward(i) - 1
 
         weights, gradient, states = self._weights, self._gradient, self._states
-        absent = lambda i: [self._absent[i]]  # noqa: E731
-        after = lambda i: self._of(self._after, i)  # noqa: E731
+
+        def absent(i: int) -> list[int]:
+            return [self._absent[i]]
+
+        def after(i: int) -> list[int]:
+            return self._of(self._after, i)
+
         back = at(before_backward, absent, weights)
         needed = at(before_forward, after, weights)
         for name, incoming, outgoing, pin in (
@@ -223,7 +231,7 @@ class UpdateRows:
             (
                 "Gd",
                 _together(
-                    at(after_backward, lambda i: [self._every_gradient(i)], gradient),
+                    at(after_backward, lambda _: [self._one], gradient),
                     every(brought["uG"], 1.0),
                 ),
                 _together(in_place(self._device, gradient), every(sent["dG"], 1.0)),
@@ -254,18 +262,12 @@ class UpdateRows:
                 lower=0.0,
             )
 
-    def _every_gradient(self, _: int) -> int:
-        """Return a column that is 1: each gradient is made once."""
-        if not hasattr(self, "_one"):
-            self._one = self._builder.add_column("one", lower=1.0, upper=1.0)
-        return self._one
-
     def _add_inventory(
         self, name: str, incoming: list[Terms], outgoing: list[Terms], pin: int | None
     ) -> None:
         builder, total = self._builder, self._around.num_elements
         columns = [
-            builder.add_column(f"{name}_{cut}", **({"upper": 0.0} if cut == pin else {}))
+            builder.add_column(f"{name}_{cut}", upper=0.0 if cut == pin else math.inf)
             for cut in range(total)
         ]
         self._inventories[name] = columns
@@ -346,4 +348,4 @@ class UpdateRows:
 
 
 def _together(*lists: list[Terms]) -> list[Terms]:
-    return [sum(parts, []) for parts in zip(*lists, strict=True)]
+    return [[term for part in parts for term in part] for parts in zip(*lists, strict=True)]
