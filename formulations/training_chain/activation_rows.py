@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.training_chain.around import Around
-from jettison.formulations.training_chain.scale import TrainingScale
+from jettison.formulations.training_chain.training_scale import TrainingScale
 
 Terms = list[tuple[int, float]]
 
 
 class ActivationRows:
-    """Columns and rows about activations; their names are those of `cycle`.
+    """Columns and rows about activations; their names are those of `cycle_bound`.
 
     Attributes
     ----------

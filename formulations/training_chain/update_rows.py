@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.training_chain.around import Around
-from jettison.formulations.training_chain.scale import TrainingScale
+from jettison.formulations.training_chain.training_scale import TrainingScale
 
 Terms = list[tuple[int, float]]
 
 
 class UpdateRows:
-    """Columns and rows about updates; their names are those of `cycle`.
+    """Columns and rows about updates; their names are those of `cycle_bound`.
 
     Attributes
     ----------

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
-from jettison.schedules.training_chain.state import CHANGED, Running, TrainingState
 from jettison.schedules.training_chain.tensors import Block, StageTensors
-from jettison.schedules.training_chain.verdict import MemoryKind
+from jettison.schedules.training_chain.training_state import CHANGED, Running, TrainingState
+from jettison.schedules.training_chain.training_verdict import MemoryKind
 
 
 class Computations:
@@ -34,6 +34,8 @@ class Computations:
             running, duration_ns = self._forward(event, stage)
         for block in running.reads:
             block.users += 1
+        if event.kind is not TrainingEventKind.HOST_UPDATE:
+            self._state.on_device = running
         self._state.memory.add(MemoryKind.WORKING, running.working_bytes)
         return running, duration_ns
 
@@ -43,6 +45,8 @@ class Computations:
         stage = self._state.stages[event.stage - 1]
         for block in running.reads:
             block.users -= 1
+        if self._state.on_device is running:
+            self._state.on_device = None
         self._state.memory.add(MemoryKind.WORKING, -running.working_bytes)
         if event.kind.is_update:
             self._end_update(event, stage)
@@ -184,7 +188,7 @@ class Computations:
             weights.is_changing_on_host = False
             weights.hosted_version = states.hosted_version = stage.version
             # What is left of it on the device would belong to no step any more.
-            if gradient.is_resident:
+            if gradient.is_resident and gradient.size_bytes:
                 state.broken(Rule.IN_MEMORY_ALREADY, f"g {event.stage}")
         else:
             weights.version = states.version = stage.version

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent
 from jettison.schedules.training_chain.tensors import StageTensors
-from jettison.schedules.training_chain.verdict import MemoryKind
+from jettison.schedules.training_chain.training_verdict import MemoryKind
 
 _KINDS = tuple(MemoryKind)
 _PLACED_FOR_EVER = (StageTensor.WEIGHTS, StageTensor.STATES)

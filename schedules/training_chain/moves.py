@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
-from jettison.schedules.training_chain.state import CHANGED, TrainingState
 from jettison.schedules.training_chain.tensors import Block, StageTensors
+from jettison.schedules.training_chain.training_state import CHANGED, TrainingState
 
 
 class Moves:
@@ -72,6 +72,8 @@ class Moves:
         if not block.is_resident:
             self._state.broken(Rule.NOT_IN_MEMORY, name)
             return
+        if tensor.is_activation and block.users:
+            self._state.read_elsewhere(tensor, event.stage)
         if block.is_busy:
             self._state.broken(Rule.IN_USE, name)
         if not tensor.is_activation and block.hosted_version != _newest(tensor, stage):

@@ -13,7 +13,7 @@ from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
 from jettison.schedules.training_chain.schedule import TrainingSchedule
-from jettison.schedules.training_chain.verdict import MemoryKind, TrainingVerdict
+from jettison.schedules.training_chain.training_verdict import MemoryKind, TrainingVerdict
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from tests.training_chain.converted import training_schedule
 from tests.weight_offload.oracles.samples import sample

@@ -130,7 +130,7 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.training_chain.activation_rows import ActivationRows
 from jettison.formulations.training_chain.around import Around
-from jettison.formulations.training_chain.scale import TrainingScale
+from jettison.formulations.training_chain.training_scale import TrainingScale
 from jettison.formulations.training_chain.update_rows import UpdateRows
 from jettison.instances.training_chain.problem import TrainingChain
 

@@ -10,7 +10,7 @@ from jettison.schedules.core.replay import Rule
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent
 from jettison.schedules.training_chain.memory_account import MemoryAccount
 from jettison.schedules.training_chain.tensors import Block, StageTensors
-from jettison.schedules.training_chain.verdict import MemoryKind
+from jettison.schedules.training_chain.training_verdict import MemoryKind
 
 CHANGED = (StageTensor.WEIGHTS, StageTensor.STATES)
 _KINDS = {
@@ -69,6 +69,8 @@ class TrainingState:
         self.next_backward = len(chain)
         # Stages whose forward operation has run in this step.
         self.forwards: set[int] = set()
+        # The operation of the device that started last.
+        self.on_device: Running | None = None
         self.position = 0
         self.is_judged = False
         self._findings = Findings()
@@ -76,7 +78,7 @@ class TrainingState:
 
     @property
     def findings(self) -> Findings:
-        """What has been found broken."""
+        """Rules found broken so far."""
         return self._findings
 
     def at(self, position: int, operation: str) -> None:
@@ -116,6 +118,21 @@ class TrainingState:
         if block.is_resident:
             self.memory.add(_KINDS[name], -block.size_bytes)
         block.is_resident = block.is_arriving = False
+
+    def read_elsewhere(self, name: StageTensor, number: int) -> None:
+        """Let an operation that reads an output read it where it is as well, if it is."""
+        blocks, running = self.stages[number - 1].blocks, self.on_device
+        other = StageTensor.OUTPUT if name is StageTensor.SAVED else StageTensor.SAVED
+        block, instead = blocks[name], blocks[other]
+        is_reader = running is not None and running.event.stage == number + 1
+        if not (is_reader and instead.is_ready(block.version)):
+            return
+        assert running is not None
+        for read in running.reads:
+            if read is block:
+                block.users -= 1
+                instead.users += 1
+        running.reads = tuple(instead if read is block else read for read in running.reads)
 
     def end_activation(self, block: Block, name: StageTensor, number: int) -> None:
         """End the life of an activation on the device and on the host."""

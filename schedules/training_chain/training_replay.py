@@ -16,8 +16,8 @@ from jettison.schedules.training_chain.event import TrainingEvent, TrainingEvent
 from jettison.schedules.training_chain.first_state import first_state
 from jettison.schedules.training_chain.memory_account import MemoryAccount
 from jettison.schedules.training_chain.moves import Moves
-from jettison.schedules.training_chain.state import Running, TrainingState
-from jettison.schedules.training_chain.verdict import TrainingVerdict
+from jettison.schedules.training_chain.training_state import Running, TrainingState
+from jettison.schedules.training_chain.training_verdict import TrainingVerdict
 
 # One to warm up; what starts in the second is shown, and the third ends what that leaves under way.
 _PERIODS = 3
