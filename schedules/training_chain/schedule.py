@@ -9,7 +9,7 @@ from jettison.instances.core.link import Link
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.training_chain.event import TrainingEvent
-from jettison.schedules.training_chain.training_replay import TrainingReplay
+from jettison.schedules.training_chain.period_replay import TrainingReplay
 from jettison.schedules.training_chain.training_verdict import TrainingVerdict
 
 _LATEST_NS = 2**62

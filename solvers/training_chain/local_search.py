@@ -201,9 +201,13 @@ def joint_plans(problem: TrainingChain) -> Iterator[JointPlan]:
     kept_stages = sorted({1, *(count * part // 12 for part in range(1, 13))})
     can_host = any(stage.host_can_update for stage in problem.instance)
     places = (UpdatePlace.AT_ONCE, UpdatePlace.HOST) if can_host else (UpdatePlace.AT_ONCE,)
+    absences = ((False, False), (True, True), (False, True), (True, False))
+    if not any(stage.weight_bytes for stage in problem.instance):
+        absences = absences[:1]
+    have_states = any(stage.optimizer_state_bytes for stage in problem.instance)
     for place in places:
-        for between, after in ((False, False), (True, True), (False, True), (True, False)):
-            for states_away in (False, True):
+        for between, after in absences:
+            for states_away in (False, True) if have_states else (False,):
                 base = StageChoice(
                     away_between=between,
                     away_after=after,
