@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.training_chain.problem import TrainingChain
@@ -13,6 +14,12 @@ from jettison.solvers.core.method import Method
 from jettison.solvers.core.model_files import ModelFiles
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from jettison.schedules.training_chain.training_verdict import TrainingVerdict
 
 
 def _pose(chain: Chain, resources: Resources) -> TrainingChain:
@@ -38,6 +45,18 @@ def _model_files() -> ModelFiles[TrainingChain]:
     return MODEL_FILES
 
 
+def _picture(verdict: TrainingVerdict, title: str) -> Figure:
+    from jettison.schedules.training_chain.period_plot import plot_period
+
+    return plot_period(verdict, title=title)
+
+
+def _table(problem: TrainingChain, schedule: TrainingSchedule) -> pd.DataFrame:
+    from jettison.schedules.training_chain.stage_table import stage_table
+
+    return stage_table(problem.instance, schedule)
+
+
 TRAINING_CHAIN = ProblemKind(
     name=TrainingChain.problem,
     problem=TrainingChain,
@@ -50,4 +69,6 @@ TRAINING_CHAIN = ProblemKind(
     needs=frozenset({"memory", "bandwidth"}),
     reference=lambda problem: Reference(problem.base_time_ns, "waiting and recomputation"),
     model_files=_model_files,
+    picture=_picture,
+    table=_table,
 )
