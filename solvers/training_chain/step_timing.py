@@ -165,7 +165,8 @@ class _Timing:
 
     def _come(self, time_ns: int, freed: int, event: _Named | None) -> None:
         self._numbered += 1
-        insort(self._coming, (time_ns, self._numbered, freed, event), key=lambda item: item[:2])
+        # The numbers differ, so that nothing behind them is compared.
+        insort(self._coming, (time_ns, self._numbered, freed, event))
 
     def _fetch(self, now_ns: int, number: int) -> int:
         self._pass(now_ns)
