@@ -27,6 +27,7 @@ from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.sharding.problem import Sharding
 from jettison.instances.sharding.strategy_graph import StrategyGraph
+from jettison.instances.training_chain.problem import TrainingChain
 from jettison.instances.weight_offload.cycle import WeightCycle
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.remat_graph.saved_or_once import boundary_of
@@ -38,7 +39,7 @@ from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import compare_with, solve_with
 from jettison.solvers.core.status import Termination
 from tests.remat_sharding.tiny_sharded import SHARDED_GRAPHS
-from tests.tiny import CHAINS, GRAPHS, STRATEGY_GRAPHS, WEIGHT_CHAINS
+from tests.tiny import CHAINS, GRAPHS, STRATEGY_GRAPHS, TRAINED_CHAINS, WEIGHT_CHAINS
 from tests.tiny_models import MULTI_MODELS
 
 Instance = Chain | Graph | ShardedGraph | StrategyGraph | MultiModel
@@ -49,6 +50,7 @@ INSTANCES: dict[str, Sequence[Instance]] = {
     "remat-chain": CHAINS,
     "remat-offload-chain": CHAINS,
     "weight-offload": WEIGHT_CHAINS,
+    "training-chain": TRAINED_CHAINS,
     "remat-graph": GRAPHS,
     "remat-sharding": SHARDED_GRAPHS,
     "sharding": STRATEGY_GRAPHS,
@@ -70,6 +72,12 @@ MAKES_ANOTHER_PLAN = {
     ("weight-offload", "margin-sweep"),
     ("weight-offload", "local-search"),
     ("weight-offload", "bound-guided"),
+    # How early its transfers start, and with them all that follows, depends on the memory.
+    *(
+        ("training-chain", method.name)
+        for method in methods_of("training-chain")
+        if method.promise is not Promise.BOUND
+    ),
     # What it evicts, and with it all that follows, depends on the memory.
     ("remat-graph", "dtr"),
     ("remat-graph", "dtr-eq"),
@@ -129,6 +137,13 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
     if kind == WeightOffload.problem:
         assert isinstance(instance, Chain)
         peak = WeightCycle(instance).no_offload_peak_bytes
+    if kind == TrainingChain.problem:
+        assert isinstance(instance, Chain)
+        peak = TrainingChain(instance, "100%", BANDWIDTHS[0]).memory_bytes
+        sizes = sorted({0, *range(peak // 3, peak + 1, max(peak // 4, 1)), peak})
+        return [
+            [TrainingChain(instance, size, bandwidth) for size in sizes] for bandwidth in BANDWIDTHS
+        ]
     sizes = sorted({0, *range(peak // 2, peak + 1, max(peak // 12, 1)), peak, 2 * peak})
     if isinstance(instance, StrategyGraph):
         return [[Sharding(instance, size) for size in sizes]]
