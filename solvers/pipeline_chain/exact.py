@@ -78,7 +78,7 @@ def solve_bottleneck(
                 # More than the bottleneck is not of interest.
                 search.step_ns = problem.microbatches * plans[0]
             if floor is not None:
-                least_ns = max(least_ns, floor[0])
+                least_ns = max(least_ns, min(floor[0], search.beyond_cap_ns()))
             elif plans is None:
                 search.prove(grid)
             search.lower_bound_ns = problem.microbatches * least_ns

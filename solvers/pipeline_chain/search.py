@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jettison.instances.pipeline_chain.problem import PipelineChain
+from jettison.instances.pipeline_chain.problem import MOST_MICROBATCHES, PipelineChain
 from jettison.instances.remat_chain.smaller_gradients import (
     has_larger_gradients,
     with_smaller_gradients,
@@ -59,7 +59,7 @@ class PipelineParams(Params):
     most_exact_slots: int = 300
     most_entries: int = 2**28
     most_labels: int = 2048
-    most_cuts: int = 2000
+    most_cuts: int = 300
 
 
 PIPELINE = PipelineParams()
@@ -198,6 +198,20 @@ class PipelineSearch:
             self.step_ns, self.schedule, self._spans = step_ns, schedule, spans
         return step_ns
 
+    def offer_on_grids(self, spans: Spans) -> None:
+        """Offer cuts with the best plans of the finest grid, which are those of all grids."""
+        within = np.zeros_like(self.needs.room_bytes, dtype=bool)
+        for at, (first, last) in enumerate(spans):
+            within[at, first - 1, last - 1] = True
+        slots = self._params.first_slots
+        while True:
+            grid = self._grid(within, slots)
+            self.slots = grid.plans.slots
+            self.offer(grid.plans, spans)
+            if grid.is_exact or 2 * slots > self._params.most_slots:
+                return
+            slots *= 2
+
     def improve(self, grid: Grid) -> None:
         """Look for cuts on the table of plans: two programs, then one cut moved at a time."""
         cutting = Cutting(self.problem, self.needs, grid.plans.busy_ns)
@@ -230,7 +244,7 @@ class PipelineSearch:
         known are timed one by one; if all have been, the least time is a bound.
         """
         found = self.least_bound(grid.floor)
-        beyond_ns = self._beyond_cap_ns()
+        beyond_ns = self.problem.microbatches * self.beyond_cap_ns()
         if found is None:
             if self._cap_ns >= self._largest_cap_ns:
                 self.refuted = self.schedule is None
@@ -254,11 +268,11 @@ class PipelineSearch:
                 least_ns = min(least_ns, step_ns)
         self.lower_bound_ns = max(self.lower_bound_ns, min(least_ns, beyond_ns))
 
-    def _beyond_cap_ns(self) -> int:
-        """Return a bound on steps with a part beyond the cap."""
+    def beyond_cap_ns(self) -> int:
+        """Return the least time of a micro-batch on a device with a part beyond the cap."""
         if self._cap_ns >= self._largest_cap_ns:
-            return NEVER_NS
-        return self.problem.microbatches * (self._cap_ns + 1)
+            return NEVER_NS // MOST_MICROBATCHES
+        return self._cap_ns + 1
 
 
 def least_step_bound(
