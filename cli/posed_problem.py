@@ -51,7 +51,9 @@ def check_options(kind: ProblemKind[Any], resources: Resources) -> None:
     for field, example in (("devices", 8), ("microbatches", 32)):
         if field in kind.needs and getattr(resources, field) is None:
             raise InputError(
-                f"{kind.name} needs their number", field=field, expected=f"write --{field} {example}"
+                f"{kind.name} needs their number",
+                field=field,
+                expected=f"write --{field} {example}",
             )
     if "bandwidth" in kind.needs and resources.bandwidth is None:
         raise InputError(

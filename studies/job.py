@@ -20,6 +20,7 @@ from jettison.studies.study import Cell
 
 _OF_PIPELINES = ("devices", "microbatches", "weight_copies")
 
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One solve for a child process: problem, instance, method and options.

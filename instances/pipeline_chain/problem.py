@@ -28,9 +28,9 @@ class PipelineChain:
     flight on it. Each device recomputes within its own memory, in the same way for every
     micro-batch.
 
-    What a device holds all the time: `weight_copies` times the weights of its stages, a buffer for
-    the next input, and one for the next gradient, of each neighbour that sends it any. A send blocks
-    the sender until the buffer of the receiver is free, and for the time of the transfer.
+    What a device holds all the time: `weight_copies` times the weights of its stages, and a buffer
+    for what each neighbour sends it, the next input or the next gradient. A send blocks the sender
+    until the buffer of the receiver is free, and for the time of the transfer.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class PipelineChain:
         By bisection: first fit from the left decides a time in :math:`O(N)`.
         """
         times = [stage.forward_ns + stage.backward_ns for stage in self.instance]
-        low, high = max(max(times), -(-sum(times) // self.devices)), sum(times)
+        low, high = max(*times, -(-sum(times) // self.devices)), sum(times)
         while low < high:
             middle = (low + high) // 2
             if _parts_needed(times, middle) <= self.devices:

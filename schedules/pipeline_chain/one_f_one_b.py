@@ -103,7 +103,9 @@ def run_1f1b(devices: Sequence[PhaseTimes], microbatches: int) -> list[list[RunP
                 if not is_backward and at == count - 1:
                     arrived[(True, at, number)] = phase.end_ns
                 else:
-                    arrived[(is_backward, at - 1 if is_backward else at + 1, number)] = phase.sent_ns
+                    arrived[(is_backward, at - 1 if is_backward else at + 1, number)] = (
+                        phase.sent_ns
+                    )
         # Were this ever empty, devices would wait for each other: the docstring says why not.
         assert progressed or all(len(ran[at]) == len(orders[at]) for at in waiting)
         waiting = [at for at in waiting if len(ran[at]) < len(orders[at])]

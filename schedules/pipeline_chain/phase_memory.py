@@ -82,9 +82,7 @@ class MicroBatch:
     def recompute_ns(self) -> int:
         """Time of what is computed again."""
         return sum(
-            item.end_ns - item.start_ns
-            for item in (*self.forward, *self.backward)
-            if item.repeated
+            item.end_ns - item.start_ns for item in (*self.forward, *self.backward) if item.repeated
         )
 
 

@@ -74,9 +74,7 @@ class DeviceRun:
     @cached_property
     def peak_bytes(self) -> int:
         """Largest memory in use on the device at any time."""
-        return max(
-            (peak for _, _, peak in self._phases_in_memory()), default=self.resident_bytes
-        )
+        return max((peak for _, _, peak in self._phases_in_memory()), default=self.resident_bytes)
 
     @cached_property
     def memory_profile(self) -> tuple[tuple[int, int, int], ...]:
@@ -213,9 +211,7 @@ def replay_pipeline(problem: PipelineChain, plans: Sequence[Plan]) -> PipelineRe
             microbatches[number - 1],
             tuple(phases[number - 1]),
             min(problem.microbatches, len(plans) - number + 1),
-            problem.resident_bytes(
-                number, min(plan.first, len(chain)), min(plan.last, len(chain))
-            ),
+            problem.resident_bytes(number, min(plan.first, len(chain)), min(plan.last, len(chain))),
         )
         for number, plan in enumerate(plans, start=1)
     )

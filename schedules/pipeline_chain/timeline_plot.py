@@ -152,8 +152,6 @@ def _draw_memory(
     axes.axhline(row + _MEMORY[0], color=BLACK, linewidth=0.4)
     handles: list[Artist] = [Patch(color=VERMILION, alpha=0.35, label="memory")]
     if limit is not None:
-        axes.axhline(
-            row + _MEMORY[0] + height * limit, color=BLACK, linewidth=0.6, linestyle="--"
-        )
+        axes.axhline(row + _MEMORY[0] + height * limit, color=BLACK, linewidth=0.6, linestyle="--")
         handles.append(Line2D([], [], color=BLACK, linestyle="--", linewidth=0.6, label="limit"))
     return handles

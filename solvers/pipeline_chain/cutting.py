@@ -60,7 +60,7 @@ class Cutting:
 
     @property
     def _count(self) -> int:
-        return self.busy_ns.shape[1]
+        return len(self.needs.chain)
 
     def busy_of(self, spans: Spans) -> list[int]:
         """Return the time of each device."""
@@ -108,9 +108,7 @@ class Cutting:
             bound, total = self._extended(at, spans[at], bound, total)
         return bound
 
-    def _extended(
-        self, at: int, span: tuple[int, int], bound: int, total: int
-    ) -> tuple[int, int]:
+    def _extended(self, at: int, span: tuple[int, int], bound: int, total: int) -> tuple[int, int]:
         first, last = span
         busy = int(self.busy_ns[at, first - 1, last - 1])
         forward = int(self.needs.forward_ns[at, first - 1, last - 1])

@@ -11,10 +11,11 @@ that a micro-batch keeps between its phases, its input apart, the peak is
     \text{resident} + K a^{s-1} + (K-1) \kappa
     + \max(\text{peak of the forward phase}, \text{peak of the backward phase}).
 
-A persistent forward phase divides :math:`s,\dots,t` into stages of which :math:`\bar a` is kept, and
-segments :math:`i,\dots,j-1` of which only the input :math:`a^{i-1}` is kept; these run again in the
-backward phase, as rotor's :math:`C(i,j-1,m)` has it. With :math:`d = M_{av} - K (a^{s-1} + \kappa)`,
-which is constant along the recursion, and :math:`m` the memory beside all that is kept below,
+A persistent forward phase divides :math:`s,\dots,t` into stages of which :math:`\bar a` is kept,
+and segments :math:`i,\dots,j-1` of which only the input :math:`a^{i-1}` is kept; these run again in
+the backward phase, as rotor's :math:`C(i,j-1,m)` has it. With :math:`d = M_{av} - K (a^{s-1} +
+\kappa)`, which is constant along the recursion, and :math:`m` the memory beside all that is kept
+below,
 
 .. math::
 
@@ -26,14 +27,15 @@ which is constant along the recursion, and :math:`m` the memory beside all that 
     m_{pass}(i,j-1) &= \max\bigl(a^i + o_f^i, \max_{i<k<j} (a^{k-1} + a^k + o_f^k)\bigr) \\
     \tau(s,t,K) &= \min_\kappa W_d(s, d + \kappa), \qquad M_{av} = M - \text{resident}.
 
-Why rotor's :math:`C(s,t,m)` alone is wrong here, with :math:`M/K` or any other memory: it does not
-say what is kept when :math:`B^t` is about to start; it ends the forward phase with :math:`F_{all}^t`,
-though a device may keep inputs only and do everything later; and it counts :math:`\delta^t` in the
-forward phase, where it is not there yet. ``tests/pipeline_chain/test_device_times.py`` has an
-instance for each. Of what is computed again within the backward phase it says the truth.
+Why rotor's :math:`C(s,t,m)` alone is wrong here, with :math:`M/K` or any other memory: it does
+not say what is kept when :math:`B^t` is about to start; it ends the forward phase with
+:math:`F_{all}^t`, though a device may keep inputs only and do everything later; and it counts
+:math:`\delta^t` in the forward phase, where it is not there yet.
+``tests/pipeline_chain/test_device_times.py`` has an instance for each. Of what is computed again
+within the backward phase it says the truth.
 
-:math:`\kappa` is one more dimension, but through :math:`d` only: one sweep over :math:`d` serves all
-ranks and all :math:`s` for each :math:`t`. The time is :math:`O(N L^2 S^2)` for parts of at most
+:math:`\kappa` is one more dimension, but through :math:`d` only: one sweep over :math:`d` serves
+all ranks and all :math:`s` for each :math:`t`. The time is :math:`O(N L^2 S^2)` for parts of at most
 :math:`L` stages and :math:`S` slots.
 
 Rounding. With sizes rounded up and memories rounded down, :math:`\kappa` slots are never fewer than
@@ -141,7 +143,9 @@ class PipelineNeeds:
         """Time to send gradients, shape (p, N, 1)."""
         problem, count = self.problem, len(self.chain)
         devices, stages = range(1, problem.devices + 1), range(1, count + 1)
-        found = [[problem.send_backward_ns(device, first) for first in stages] for device in devices]
+        found = [
+            [problem.send_backward_ns(device, first) for first in stages] for device in devices
+        ]
         return np.array(found, dtype=np.int64)[:, :, None]
 
     @cached_property

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,8 @@ class PipelineParams(Params):
         Slots of the first grid; each further grid has twice as many.
     most_slots
         Slots of the finest grid.
+    most_work
+        Additions that a table of a grid may take, by estimate; a finer one is not begun.
     most_exact_slots
         A grid of up to so many slots on which nothing is rounded is the only one.
     most_entries
@@ -55,7 +58,8 @@ class PipelineParams(Params):
     """
 
     first_slots: int = 100
-    most_slots: int = 400
+    most_slots: int = 6400
+    most_work: float = 6e9
     most_exact_slots: int = 300
     most_entries: int = 2**28
     most_labels: int = 2048
@@ -138,9 +142,25 @@ class PipelineSearch:
                 return
             if self._raise_cap():
                 continue
-            if grid.is_exact or 2 * slots > self._params.most_slots:
+            if grid.is_exact or not self._may_take(within, 2 * slots):
                 return
             slots *= 2
+
+    def _may_take(self, within: NDArray[np.bool_], slots: int) -> bool:
+        """Tell whether a grid stays within the limits on slots, work and memory."""
+        anywhere = (within & (self.needs.room_bytes >= 0)).any(axis=0)
+        count = len(self.problem.instance)
+        lengths = [
+            last + 1 - int(np.argmax(anywhere[: last + 1, last])) if anywhere[:, last].any() else 0
+            for last in range(count)
+        ]
+        # Half of the pairs of stages, and a quarter of the pairs of slots, are met.
+        work = sum(length * length / 2 for length in lengths) * slots * slots / 4
+        return (
+            slots <= self._params.most_slots
+            and work <= self._params.most_work
+            and sum(lengths) * (slots + 1) <= self._params.most_entries
+        )
 
     def within(self, cap_ns: int) -> NDArray[np.bool_]:
         """Return the devices and stages that fit at all and take at most the cap."""
@@ -208,7 +228,7 @@ class PipelineSearch:
             grid = self._grid(within, slots)
             self.slots = grid.plans.slots
             self.offer(grid.plans, spans)
-            if grid.is_exact or 2 * slots > self._params.most_slots:
+            if grid.is_exact or not self._may_take(within, 2 * slots):
                 return
             slots *= 2
 
@@ -301,5 +321,5 @@ def _moved(spans: Spans) -> Iterator[Spans]:
         for by in (-1, 1):
             moved = [*cuts[:at], cuts[at] + by, *cuts[at + 1 :]]
             ends = [0, *moved, count]
-            if all(before < end for before, end in zip(ends, ends[1:], strict=False)):
+            if all(before < end for before, end in pairwise(ends)):
                 yield tuple(spans_of(moved, count))

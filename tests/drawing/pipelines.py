@@ -9,17 +9,20 @@ from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.instances.remat_chain.chain import Chain, Stage
 
 
-def drawn_pipeline(seed: int, *, most_stages: int = 5) -> PipelineChain:
+def drawn_pipeline(
+    seed: int, *, most_stages: int = 5, gradients_up_to: int | None = None
+) -> PipelineChain:
     """Draw a chain with weights, two or three devices, and a memory that is often scarce.
 
-    No gradient is larger than its output.
+    No gradient is larger than its output, unless a size says how large it may be.
     """
     draw = random.Random(seed)
     count = draw.randint(3, most_stages)
     stages = []
     for number in range(1, count + 1):
         output = 0 if number == count else draw.randint(0, 6)
-        gradient = draw.choice([None, draw.randint(0, output)])
+        most = output if gradients_up_to is None or number == count else gradients_up_to
+        gradient = draw.choice([None, draw.randint(0, most)])
         stages.append(
             Stage(
                 name=f"stage {number}",

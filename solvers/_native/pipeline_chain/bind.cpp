@@ -20,7 +20,7 @@ std::vector<T> copy_cube(const Cube<T>& array, std::size_t devices, std::size_t 
     return {array.data(), array.data() + array.size()};
 }
 
-// Device, first stage, operation: what the Python side reads.
+// The two phases, as pairs of an operation and a stage.
 std::pair<Sequence, Sequence> sequence(const PhaseTable& table, std::int32_t device,
                                        std::int32_t first, std::int32_t last) {
     const TwoPhases found = table.sequence(device, first, last);

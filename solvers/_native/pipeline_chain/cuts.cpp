@@ -50,7 +50,8 @@ PipelineCuts least_step_bound(const PipelineTimes& times, std::int64_t limit_ns,
         return times.forward_ns[(index(device) * index(n) + index(s)) * index(n) + index(t)];
     };
     // The least sum of the times of the devices before one that begins with a stage.
-    std::vector<std::vector<std::int64_t>> before(index(p), std::vector<std::int64_t>(index(n), never));
+    std::vector<std::vector<std::int64_t>> before(
+        index(p), std::vector<std::int64_t>(index(n), never));
     before[0][0] = 0;
     for (std::int32_t device = 0; device + 1 < p; ++device) {
         for (std::int32_t s = 0; s < n; ++s) {

@@ -19,16 +19,15 @@ Words = tuple[tuple[str, int], ...]
 @cache
 def again(first: int, last: int) -> tuple[Words, ...]:
     """Return all persistent ways from the forward of `first` to its backward, by recursion."""
-    found: list[Words] = []
     if first == last:
         return ((("save", first), ("back", first)),)
-    for rest in again(first + 1, last):
-        found.append((("save", first), *rest, ("back", first)))
+    found: list[Words] = [
+        (("save", first), *rest, ("back", first)) for rest in again(first + 1, last)
+    ]
     for middle in range(first + 1, last + 1):
         passing = [("keep", first), *(("pass", k) for k in range(first + 1, middle))]
         for upper in again(middle, last):
-            for lower in again(first, middle - 1):
-                found.append((*passing, *upper, *lower))
+            found += [(*passing, *upper, *lower) for lower in again(first, middle - 1)]
     return tuple(found)
 
 
@@ -37,14 +36,14 @@ def two_phases(first: int, last: int) -> tuple[tuple[Words, Words], ...]:
     """Return all pairs of a forward phase and a backward phase on some stages."""
     if first > last:
         return (((), ()),)
-    found: list[tuple[Words, Words]] = []
-    for ahead, behind in two_phases(first + 1, last):
-        found.append(((("save", first), *ahead), (*behind, ("back", first))))
+    found: list[tuple[Words, Words]] = [
+        ((("save", first), *ahead), (*behind, ("back", first)))
+        for ahead, behind in two_phases(first + 1, last)
+    ]
     for end in range(first, last + 1):
         passing = [("keep", first), *(("pass", k) for k in range(first + 1, end + 1))]
         for ahead, behind in two_phases(end + 1, last):
-            for lower in again(first, end):
-                found.append(((*passing, *ahead), (*behind, *lower)))
+            found += [((*passing, *ahead), (*behind, *lower)) for lower in again(first, end)]
     return tuple(found)
 
 
@@ -89,7 +88,7 @@ class Device:
             before = ("a", stage - 1) if ("a", stage - 1) in own else ("s", stage - 1)
             assert before in own
             if word == "back":
-                assert ("d", stage) in own and ("s", stage) in own
+                assert {("d", stage), ("s", stage)} <= own
                 out = self.size("d", stage - 1)
                 working = 0 if self.problem.instance.backward_overhead_holds_gradient else out
                 self.peak = max(self.peak, self.held() + working + item.backward_overhead_bytes)
@@ -137,7 +136,9 @@ def one_f_one_b(devices: int, number: int, batches: int) -> list[tuple[str, int]
     return order
 
 
-def least_times(problem: PipelineChain, number: int, first: int, last: int) -> tuple[int, int] | None:
+def least_times(
+    problem: PipelineChain, number: int, first: int, last: int
+) -> tuple[int, int] | None:
     """Return the times of the phases of the fastest sequence that fits on a device."""
     best: tuple[int, int] | None = None
     order = one_f_one_b(problem.devices, number, problem.microbatches)
@@ -154,7 +155,9 @@ def all_spans(count: int, devices: int) -> Iterator[list[tuple[int, int]]]:
         yield [(a + 1, b) for a, b in pairwise([0, *cuts, count])]
 
 
-def clock_step(problem: PipelineChain, spans: list[tuple[int, int]], times: list[tuple[int, int]]) -> int:
+def clock_step(
+    problem: PipelineChain, spans: list[tuple[int, int]], times: list[tuple[int, int]]
+) -> int:
     """Return the time of a step by relaxing all precedences until nothing changes."""
     count, batches = len(spans), problem.microbatches
     link = problem.link
@@ -169,7 +172,8 @@ def clock_step(problem: PipelineChain, spans: list[tuple[int, int]], times: list
         first = spans[at][0]
         return 0 if at == 0 else link.transfer_ns(chain.gradient_bytes(first - 1))
 
-    begin = {(phase, at, k): 0 for phase in "FB" for at in range(count) for k in range(1, batches + 1)}
+    numbers = range(1, batches + 1)
+    begin = {(phase, at, k): 0 for phase in "FB" for at in range(count) for k in numbers}
     sent = dict(begin)
     orders = [one_f_one_b(count, at + 1, batches) for at in range(count)]
     changed = True
