@@ -45,7 +45,8 @@ BandwidthOption = Annotated[
         metavar="RATE",
         help="Bandwidth of the link to the host, each way, such as 12GB/s; 12GB/s:half-duplex or "
         "12GB/s:total=14GB/s where both ways share it, or the name of a measured link "
-        "(`jettison list links`); for multi-model it replaces that of the instance.",
+        "(`jettison list links`); for multi-model it replaces that of the instance, for "
+        "pipeline-chain it is that between devices.",
     ),
 ]
 TransfersOption = Annotated[
@@ -59,6 +60,23 @@ ModelsOption = Annotated[
     int | None,
     typer.Option(
         "--models", metavar="N", help="Number of models of a multi-model instance; all by default."
+    ),
+]
+DevicesOption = Annotated[
+    int | None,
+    typer.Option("--devices", metavar="P", help="Number of devices of a pipeline."),
+]
+MicrobatchesOption = Annotated[
+    int | None,
+    typer.Option("--microbatches", metavar="M", help="Micro-batches of a step of a pipeline."),
+]
+WeightCopiesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--weight-copies",
+        metavar="N",
+        help="Bytes that stay on a device of a pipeline for each byte of its weights: 2, weights "
+        "and gradients, by default; 4 with Adam, 8 with Adam and weights in half precision.",
     ),
 ]
 MethodOption = Annotated[

@@ -14,11 +14,14 @@ import typer
 from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
+    DevicesOption,
     InstanceName,
     MemoryOption,
+    MicrobatchesOption,
     ModelsOption,
     ProblemName,
     TransfersOption,
+    WeightCopiesOption,
 )
 from jettison.cli.output import ProgressLine
 from jettison.cli.posed_problem import make_problem
@@ -30,17 +33,29 @@ from jettison.solvers.core.resources import Resources
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceOptions:
-    """Options on memory, link and models."""
+    """Options on memory, link, models and pipelines."""
 
     memory: MemoryOption = None
     alpha: AlphaOption = None
     bandwidth: BandwidthOption = None
     transfers: TransfersOption = None
     models: ModelsOption = None
+    devices: DevicesOption = None
+    microbatches: MicrobatchesOption = None
+    weight_copies: WeightCopiesOption = None
 
     def resources(self) -> Resources:
         """Return the resources that they say."""
-        return Resources(self.memory, self.alpha, self.bandwidth, self.transfers, self.models)
+        return Resources(
+            self.memory,
+            self.alpha,
+            self.bandwidth,
+            self.transfers,
+            self.models,
+            self.devices,
+            self.microbatches,
+            self.weight_copies,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

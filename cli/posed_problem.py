@@ -48,6 +48,13 @@ def check_options(kind: ProblemKind[Any], resources: Resources) -> None:
             field="memory",
             expected="write --memory 40% or --alpha 0.2",
         )
+    for field, example in (("devices", 8), ("microbatches", 32)):
+        if field in kind.needs and getattr(resources, field) is None:
+            raise InputError(
+                f"{kind.name} needs their number",
+                field=field,
+                expected=f"write --{field} {example}",
+            )
     if "bandwidth" in kind.needs and resources.bandwidth is None:
         raise InputError(
             f"{kind.name} needs a link", field="bandwidth", expected="write --bandwidth 12GB/s"

@@ -9,6 +9,7 @@ MOST_CYCLE_OPERATIONS: int
 MOST_OFFLOADED_LAYERS: int
 MOST_STAGES: int
 NO_LAYER: int
+NO_PHASES_NS: int
 
 def vector_units() -> list[str]: ...
 def vector_unit() -> str: ...
@@ -389,3 +390,34 @@ class MessageBound:
     def states(self) -> list[tuple[list[int], list[int]]]: ...
     def num_states(self) -> int: ...
     def multipliers(self) -> list[float]: ...
+
+class PhaseTable:
+    def __init__(
+        self,
+        forward_ns: NDArray[np.int64],
+        backward_ns: NDArray[np.int64],
+        input_slots: NDArray[np.int32],
+        saved_slots: NDArray[np.int32],
+        forward_all_need: NDArray[np.int32],
+        forward_none_need: NDArray[np.int32],
+        saving_need: NDArray[np.int32],
+        passing_need: NDArray[np.int32],
+        in_flight: NDArray[np.int32],
+        room: NDArray[np.int32],
+        most_entries: int,
+        time_limit_s: float | None = None,
+    ) -> None: ...
+    @property
+    def times_ns(self) -> list[int]: ...
+    def sequence(
+        self, device: int, first: int, last: int
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]: ...
+
+def pipeline_step_bound(
+    busy_ns: NDArray[np.int64],
+    forward_ns: NDArray[np.int64],
+    microbatches: int,
+    limit_ns: int,
+    most_labels: int,
+    time_limit_s: float | None = None,
+) -> tuple[int, list[int], int]: ...

@@ -18,6 +18,8 @@ from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.resources import Resources
 from jettison.studies.study import Cell
 
+_OF_PIPELINES = ("devices", "microbatches", "weight_copies")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -96,7 +98,11 @@ class Job:
         content = self.to_json()
         resources = content["resources"]
         assert isinstance(resources, dict)
-        content["resources"] = {key: resources[key] for key in ("transfers", "models")}
+        content["resources"] = {
+            key: resources[key]
+            for key in ("transfers", "models", *_OF_PIPELINES)
+            if key in resources
+        }
         del content["instance"]
         return content_sha256(content)
 
@@ -127,6 +133,10 @@ class Job:
         document = asdict(self)
         document["versions"] = dict(self.versions)
         # The keys of jobs without these are those from before there were any.
+        resources = document["resources"]
+        for key in _OF_PIPELINES:
+            if resources[key] is None:
+                del resources[key]
         if self.total_bandwidth_bytes_per_s is None:
             del document["total_bandwidth_bytes_per_s"]
         if not self.certify:

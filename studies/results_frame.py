@@ -154,6 +154,9 @@ def _asked(record: Mapping[str, Any]) -> tuple[object, ...]:
         job.get("total_bandwidth_bytes_per_s"),
         given["transfers"],
         given["models"],
+        given.get("devices"),
+        given.get("microbatches"),
+        given.get("weight_copies"),
     )
 
 

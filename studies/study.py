@@ -59,6 +59,9 @@ _GRID_FIELDS = {
     "bandwidth",
     "transfers",
     "models",
+    "devices",
+    "microbatches",
+    "weight_copies",
     "methods",
     "time_limit_s",
     "gap",
@@ -334,12 +337,12 @@ def _resources(grid: Mapping[str, Any]) -> list[Resources]:
         _or_absent(bandwidths),
         _or_absent([Transfers(text) for text in _transfers(grid)]),
         _or_absent(values_of(grid, "models", int)),
+        _or_absent(values_of(grid, "devices", int)),
+        _or_absent(values_of(grid, "microbatches", int)),
+        _or_absent(values_of(grid, "weight_copies", int)),
     )
     _check_count(axes)
-    return [
-        Resources(memory, alpha, bandwidth, transfers, models)
-        for memory, alpha, bandwidth, transfers, models in itertools.product(*axes)
-    ]
+    return list(itertools.starmap(Resources, itertools.product(*axes)))
 
 
 def _check_count(axes: Sequence[Sequence[object]]) -> None:

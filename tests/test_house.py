@@ -28,6 +28,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "sharding": (),
     "remat_sharding": ("remat_graph",),
     "multi_model": ("remat_graph",),
+    "pipeline_chain": ("remat_chain",),
     "three_partition": ("remat_chain", "weight_offload"),
 }
 # A folder fits a screen.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jettison import (
         core,
         multi_model,
+        pipeline_chain,
         remat_chain,
         remat_graph,
         remat_offload,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from jettison.instances.core.link import Link
     from jettison.instances.multi_model.instance import MultiModel
     from jettison.instances.multi_model.problem import MultiModelTraining
+    from jettison.instances.pipeline_chain.problem import PipelineChain
     from jettison.instances.remat_chain.chain import Chain
     from jettison.instances.remat_chain.problem import RematChain
     from jettison.instances.remat_graph.graph import Graph
@@ -60,6 +62,7 @@ __all__ = [
     "Link",
     "MultiModel",
     "MultiModelTraining",
+    "PipelineChain",
     "RematChain",
     "RematGraph",
     "RematOffloadChain",
@@ -81,6 +84,7 @@ __all__ = [
     "load",
     "load_schedule",
     "multi_model",
+    "pipeline_chain",
     "remat_chain",
     "remat_graph",
     "remat_offload",
@@ -100,6 +104,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     submodules=[
         "core",
         "multi_model",
+        "pipeline_chain",
         "remat_chain",
         "remat_graph",
         "remat_offload",
@@ -116,6 +121,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.core.link": ["Link"],
         "instances.multi_model.instance": ["MultiModel"],
         "instances.multi_model.problem": ["MultiModelTraining"],
+        "instances.pipeline_chain.problem": ["PipelineChain"],
         "instances.remat_chain.chain": ["Chain"],
         "instances.remat_chain.problem": ["RematChain"],
         "instances.remat_graph.graph": ["Graph"],

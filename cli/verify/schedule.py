@@ -101,6 +101,9 @@ def _resources_of_replay(
         bandwidth=resources.bandwidth if "bandwidth" in kind.takes else None,
         transfers=resources.transfers if "transfers" in kind.takes else None,
         models=resources.models if "models" in kind.takes else None,
+        devices=resources.devices if "devices" in kind.takes else None,
+        microbatches=resources.microbatches if "microbatches" in kind.takes else None,
+        weight_copies=resources.weight_copies if "weight_copies" in kind.takes else None,
     )
     if claim is not None:
         return claimed_resources(claim, kind, instance, given)

@@ -102,8 +102,12 @@ def _instances(kind: ProblemKind[Any]) -> str:
 
 def _can_be_posed(kind: ProblemKind[Any], instance: Instance) -> bool:
     bandwidth = "12GB/s" if "bandwidth" in kind.needs else None
+    one = 1 if "devices" in kind.needs else None
+    # Each device of a pipeline has an amount of memory.
+    memory = "100%" if one is None else "1TiB"
+    given = Resources(memory=memory, bandwidth=bandwidth, devices=one, microbatches=one)
     try:
-        pose_problem(kind.name, instance, Resources(memory="100%", bandwidth=bandwidth))
+        pose_problem(kind.name, instance, given)
     except InputError:
         return False
     return True

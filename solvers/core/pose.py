@@ -16,6 +16,9 @@ _WITHOUT = {
     "models": "trains one model",
     "bandwidth": "has no link",
     "transfers": "leaves nothing open about transfers",
+    "devices": "plans one device, or the mesh of its instance",
+    "microbatches": "has no micro-batches",
+    "weight_copies": "counts the weights as it does",
 }
 
 
@@ -61,6 +64,11 @@ def check_resources(kind: ProblemKind[Any], resources: Resources) -> None:
     if resources.says_memory or "memory" in kind.needs:
         # Raises if it is given twice, or not at all.
         _ = resources.memory_text
+    for field in ("devices", "microbatches"):
+        if field in kind.needs and getattr(resources, field) is None:
+            raise InputError(
+                f"{kind.name} needs their number", field=field, expected="give it, such as 8"
+            )
     if "bandwidth" in kind.needs and resources.bandwidth is None:
         raise InputError(
             f"{kind.name} needs a link", field="bandwidth", expected="give its rate, such as 12GB/s"

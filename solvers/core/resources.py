@@ -21,6 +21,9 @@ class Resources:
         The link, for problems that have one.
     models
         Number of models of an instance that are trained.
+    devices, microbatches, weight_copies
+        A pipeline: its devices, the micro-batches of a step, and how many times the weights of a
+        device stay there.
     """
 
     memory: str | None
@@ -28,6 +31,9 @@ class Resources:
     bandwidth: str | None = None
     transfers: str | None = None
     models: int | None = None
+    devices: int | None = None
+    microbatches: int | None = None
+    weight_copies: int | None = None
 
     @property
     def memory_text(self) -> str:

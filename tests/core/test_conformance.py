@@ -17,6 +17,7 @@ import pytest
 from jettison.instances.core.link import Transfers
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.graph import Graph
@@ -55,6 +56,7 @@ INSTANCES: dict[str, Sequence[Instance]] = {
     "remat-sharding": SHARDED_GRAPHS,
     "sharding": STRATEGY_GRAPHS,
     "multi-model": MULTI_MODELS,
+    "pipeline-chain": WEIGHT_CHAINS,
 }
 # Bytes per second: of the tiny instances a byte per 4 ns, and 2 bytes per ns.
 BANDWIDTHS = (250_000_000, 2_000_000_000)
@@ -103,6 +105,13 @@ MAKES_ANOTHER_PLAN = {
     ("multi-model", "local-search"),
     # Larger groups need not be faster than more of them.
     ("multi-model", "hfta"),
+    # A lesser bottleneck is no promise for the step; and other cuts have it in more memory.
+    ("pipeline-chain", "bottleneck"),
+    ("pipeline-chain", "equal-time"),
+    ("pipeline-chain", "equal-memory"),
+    ("pipeline-chain", "pipedream"),
+    ("pipeline-chain", "megatron-full"),
+    ("pipeline-chain", "gpipe-recompute"),
 }
 # Their schedules may be faster than the best in the order of the graph.
 IN_OTHER_ORDERS = {
@@ -134,6 +143,15 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
             for bandwidth in BANDWIDTHS
         ]
     peak = instance.store_all_peak_bytes
+    if kind == PipelineChain.problem:
+        assert isinstance(instance, Chain)
+        peak = 2 * WeightCycle(instance).no_offload_peak_bytes
+        sizes = [0, *range(peak // 6, peak + 1, max(peak // 12, 1)), 2 * peak]
+        devices = min(2, len(instance))
+        return [
+            [PipelineChain(instance, size, devices, 3, bandwidth) for size in sizes]
+            for bandwidth in (None, *BANDWIDTHS)
+        ]
     if kind == WeightOffload.problem:
         assert isinstance(instance, Chain)
         peak = WeightCycle(instance).no_offload_peak_bytes
@@ -186,8 +204,9 @@ def test_every_method_keeps_its_promises(
         if method.promise.startswith("exact"):
             with subtests.test("the gap is closed, or nothing fits", method=method.name):
                 check_that_it_is_exact(method, chain.from_iterable(found))
-        # With strategies, what is best for a node may not be for its edges, in any memory.
-        if kind != Sharding.problem:
+        # With strategies, what is best for a node may not be for its edges, in any memory; and a
+        # pipeline fills and drains in any memory.
+        if kind not in {Sharding.problem, PipelineChain.problem}:
             with subtests.test("in plenty of memory nothing is recomputed", method=method.name):
                 check_answers_in_plenty_of_memory(method, [family[-1] for family in found])
     with subtests.test("no bound of any method contradicts a schedule of another"):

@@ -117,6 +117,7 @@ void bind_exact_search(nb::module_& m);
 void bind_least_memory(nb::module_& m);
 void bind_contents_search(nb::module_& m);
 void bind_offload_cut(nb::module_& m);
+void bind_pipeline_chain(nb::module_& m);
 void bind_pofo_program(nb::module_& m);
 void bind_pofo_proof(nb::module_& m);
 void bind_remat_anneal(nb::module_& m);

@@ -26,6 +26,7 @@ NB_MODULE(_kernels, m) {
     bind_least_memory(m);
     bind_contents_search(m);
     bind_offload_cut(m);
+    bind_pipeline_chain(m);
     bind_pofo_program(m);
     bind_pofo_proof(m);
     bind_remat_anneal(m);

@@ -1,0 +1,1 @@
+../../columns/pipeline_chain.py

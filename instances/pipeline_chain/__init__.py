@@ -1,0 +1,1 @@
+"""Problem of training a chain on a pipeline of devices."""

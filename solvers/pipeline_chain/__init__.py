@@ -1,0 +1,1 @@
+"""Cut a chain into a pipeline, with optimal recomputation on each device."""
