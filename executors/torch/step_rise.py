@@ -120,7 +120,7 @@ def _refuse(rule: Rule, tensor: str) -> None:
 
 
 class _Kept:
-    """What the executor keeps so that stages can run again, as `StageRunner` does it.
+    """Memory that the executor keeps so that stages can run again, as `StageRunner` does it.
 
     The first run of a stage that will run again keeps its buffers and the state of the generator,
     which it shares with the one before if nothing was drawn since. A repeated run keeps the present

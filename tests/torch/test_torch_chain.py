@@ -104,8 +104,9 @@ def test_the_gradient_of_a_shared_weight_is_new_only_in_the_last_of_its_stages()
     assert chain.stage(2).backward_overhead_bytes == 1024 - 256
 
 
-def test_the_gradient_that_a_mean_hands_on_is_one_number() -> None:
-    chain = profile(nn.Sequential(nn.Linear(8, 16), nn.Tanh()), torch.zeros(4, 8))
+def test_the_gradient_that_a_sum_hands_on_is_one_number() -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh())
+    chain = profile(model, torch.zeros(4, 8), loss=torch.sum)
     # It is expanded to 4*16 numbers; that of tanh's input is dense.
     assert [stage.gradient_bytes for stage in chain] == [256, 4, 0]
 

@@ -97,7 +97,7 @@ class StageMemory:
 
     @property
     def rises(self) -> StageRises:
-        """What each operation takes at its peak beyond what is there as it begins."""
+        """Peaks of the operations, each beyond what is there as it begins."""
         kept = self.forward.kept_bytes - self.uncounted_bytes
         viewed_bytes = 0 if self.own_output_bytes else self.output_bytes
         return StageRises(
