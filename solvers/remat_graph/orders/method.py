@@ -216,6 +216,8 @@ class OrderSearch:
         places = min(params.most_places, in_time)
         found = []
         for start in range(params.starts):
+            if found and not self.clock.left_s:
+                break
             order: Sequence[int] = greedy_order(graph) if start % 2 else range(len(graph))
             state = OrderExcess(graph, memory_bytes, order)
             best = anneal_order(state, self.chance, moves, self.clock, places)
