@@ -214,7 +214,7 @@ class OrderSearch:
         limit_s = math.inf if self.options.time_limit_s is None else self.options.time_limit_s
         in_time = params.share_of_a_start * limit_s * params.places_per_second
         places = min(params.most_places, in_time)
-        found = []
+        found: list[OrderExcess] = []
         for start in range(params.starts):
             if found and not self.clock.left_s:
                 break
