@@ -133,14 +133,19 @@ class IntegerKnapsack:
 
     def chosen(self, items: KnapsackItems, capacity: float) -> frozenset[int]:
         """Return the numbers of the chosen items."""
+        return self._filled(items, capacity, NO_LIMIT)
+
+    def _filled(self, items: KnapsackItems, capacity: float, clock: Clock) -> frozenset[int]:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
+        limit = {} if math.isinf(clock.left_s) else {"time_limit": clock.left_s}
         runtime = np.array(items.runtime)
         found = milp(
             c=-runtime,
             constraints=[LinearConstraint(A=np.array(items.memory), ub=np.array(capacity))],
             integrality=np.ones_like(runtime),
             bounds=Bounds(0, 1),
+            options=limit,
         )
         if not found.success:
             return frozenset()
@@ -162,7 +167,9 @@ class IntegerKnapsack:
         units = coarse_to_fine(1, last, lambda low, high: (low + high + 1) // 2, alike)
         for unit in islice(units, self.most_budgets):
             clock.require_time()
-            kept = self.chosen(items, unit / UNITS)
+            kept = self._filled(items, unit / UNITS, clock)
+            # What a run that was cut off has chosen is not what torch would choose.
+            clock.require_time()
             size = sum(items.memory[number] for number in kept)
             lowest = max(1, math.ceil(size * UNITS))
             yield kept
