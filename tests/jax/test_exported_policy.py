@@ -81,7 +81,8 @@ def test_jax_saves_what_the_exported_file_says_and_computes_the_same(
     plain = jax.jit(jax.grad(loss))(*arguments())
     for function in (follows, read):
         found = jax.jit(jax.grad(function))(*arguments())
-        assert all(jnp.allclose(a, b, rtol=1e-4) for a, b in zip(found, plain, strict=True))
+        for one, other in zip(found, plain, strict=True):
+            assert float(abs(one - other).max()) <= 1e-5 * float(abs(other).max())
 
 
 def test_with_a_bandwidth_the_file_says_what_moves_to_the_host(line: CommandLine) -> None:

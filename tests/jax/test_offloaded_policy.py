@@ -87,7 +87,9 @@ def test_gradients_are_those_of_the_loss(planned: CheckpointedLoss) -> None:
         pytest.skip(f"the device has no pinned_host memory: {', '.join(sorted(kinds))}")
     found = jax.jit(jax.grad(planned))(*arguments())
     plain = jax.jit(jax.grad(loss))(*arguments())
-    assert all(jnp.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(found, plain, strict=True))
+    for one, other in zip(found, plain, strict=True):
+        # Sums of numbers of either sign, in single precision.
+        assert float(abs(one - other).max()) <= 1e-5 * float(abs(other).max())
 
 
 def test_the_compiled_step_has_less_on_the_device(planned: CheckpointedLoss) -> None:
