@@ -31,7 +31,8 @@ class CycleParams(Params):
     most_stages
         Longer chains are declined: the model has about 15 columns for each pair of stages.
     most_stages_for_simplex
-        Stages up to which the simplex method solves it. Above, the interior point method is faster.
+        Stages up to which the simplex method solves it. Above, the interior point method is faster;
+        it has to go on to a basis, without which it has ended far from an optimum.
     """
 
     most_stages: int = 80
@@ -75,7 +76,7 @@ def bound_training_cycle(
         time_limit_s=None if math.isinf(clock.left_s) else clock.left_s,
         threads=options.threads,
         seed=options.seed,
-        linear_algorithm=LinearAlgorithm.CHOOSE if is_small else LinearAlgorithm.INTERIOR,
+        linear_algorithm=LinearAlgorithm.CHOOSE if is_small else LinearAlgorithm.CROSSOVER,
     )
     try:
         solution = solve_in_time(built.model, highs)
