@@ -1,4 +1,4 @@
-"""Lower bound from the cycle model: its relaxation by HiGHS, its multipliers in exact integers.
+"""Lower bound from the cycle model, a linear program: multipliers of HiGHS in exact integers.
 
 The model is in `jettison.formulations.training_chain.cycle_bound`.
 """
@@ -6,12 +6,12 @@ The model is in `jettison.formulations.training_chain.cycle_bound`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jettison.formulations.training_chain.cycle_bound import build_cycle_bound
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import Bound, exact_bound
+from jettison.solvers.core.bound import Bound, Evidence, exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.params import Params
@@ -20,6 +20,10 @@ from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.training_chain.least_memory import training_infeasibility
+
+# By how much the optimum of HiGHS may be too high, as a share of it.
+_SOLVER_TOLERANCE = 1e-5
+_OPTIMAL = {Termination.COMPLETED, Termination.GAP_REACHED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +35,8 @@ class CycleParams(Params):
     most_stages
         Longer chains are declined: the model has about 15 columns for each pair of stages.
     most_stages_for_simplex
-        Stages up to which the simplex method solves it. Above, the interior point method is faster.
+        Stages up to which the simplex method solves it. Above, the interior point method is faster;
+        it has to go on to a basis, without which it has ended far from an optimum.
     """
 
     most_stages: int = 80
@@ -51,7 +56,8 @@ def bound_training_cycle(
     Returns
     -------
     Outcome
-        A bound for all schedules in exact arithmetic; or the proof that nothing fits.
+        A bound for all schedules in exact arithmetic, and the optimum of the solver where that is
+        larger; or the proof that nothing fits.
     """
     refused = training_infeasibility(problem)
     if refused is not None:
@@ -75,7 +81,7 @@ def bound_training_cycle(
         time_limit_s=None if math.isinf(clock.left_s) else clock.left_s,
         threads=options.threads,
         seed=options.seed,
-        linear_algorithm=LinearAlgorithm.CHOOSE if is_small else LinearAlgorithm.INTERIOR,
+        linear_algorithm=LinearAlgorithm.CHOOSE if is_small else LinearAlgorithm.CROSSOVER,
     )
     try:
         solution = solve_in_time(built.model, highs)
@@ -89,6 +95,12 @@ def bound_training_cycle(
         proved = exact_dual_bound(built.model, solution.row_duals)
         if proved is not None:
             bounds = (exact_bound(built.scale.time_ns(proved), ScheduleClass.ALL, "cycle"),)
+    if solution.objective is not None and solution.termination in _OPTIMAL:
+        lowered = solution.objective * (1 - _SOLVER_TOLERANCE)
+        time_ns = math.floor(lowered * built.scale.times.unit * built.scale.times.factor)
+        if time_ns > bounds[0].time_ns:
+            # Multipliers prove less where they are a little below zero for a column without limit.
+            bounds += (replace(bounds[0], time_ns=time_ns, evidence=Evidence.SOLVER),)
     return Outcome(termination=solution.termination, bounds=bounds, work=work, note=note)
 
 

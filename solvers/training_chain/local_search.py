@@ -202,9 +202,9 @@ def joint_plans(problem: TrainingChain) -> Iterator[JointPlan]:
     """
     count = len(problem.instance)
     kept_stages = sorted({1, *(count * part // 12 for part in range(1, 13))})
-    absences = ((True, True), (False, True), (False, False), (True, False))
-    if not any(stage.weight_bytes for stage in problem.instance):
-        absences = absences[2:3]
+    absences = [(False, False)]
+    if any(stage.weight_bytes for stage in problem.instance):
+        absences = [(True, True), (False, True), (False, False), (True, False)]
     have_states = any(stage.optimizer_state_bytes for stage in problem.instance)
     bases = []
     if any(stage.host_can_update for stage in problem.instance):
