@@ -2,9 +2,9 @@
 
 Compiles a small transformer as torch.compile does, by a jettison plan within 50 % of the measured
 peak without recomputation, and by three of PyTorch's activation memory budgets. Of those the
-fastest whose measured peak is no larger than jettison's is the one to compare with; where there is none,
-jettison plans once more in the smallest peak that a budget has. Peaks and times are measured on
-real steps, on one thread.
+fastest whose measured peak is no larger than jettison's is the one to compare with; where there is
+none, jettison plans once more in the smallest peak that a budget has. Peaks and times are measured
+on real steps, on one thread.
 
 Needs PyTorch (pip install 'jettison[torch]') and a C++ compiler, as torch.compile does.
 """
