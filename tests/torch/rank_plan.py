@@ -1,7 +1,7 @@
 """Plan of one rank as text: operations, bounds, and the code of both passes.
 
-Also a program, which prints the text and computes in vain beside it, as a busy machine does:
-``python -m tests.torch.rank_plan llama 60%``.
+Also a program, which prints the text and lets another process take a core meanwhile:
+``python -m tests.torch.rank_plan mlp 75%``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from torch._dynamo.backends.debugging import boxed_nop
 from jettison.torch import partitioner
 from tests.compiled_models import build_compiled
 
-_BUSY = 1
+# It ends by itself, should this program be killed.
+_BUSY = "import time\nwhile time.process_time() < 30: pass"
 
 
 def rank_plan(name: str, memory: str) -> str:
@@ -46,14 +47,12 @@ def rank_plan(name: str, memory: str) -> str:
 
 def main() -> None:
     """Print the plan that is made while other processes take the cores."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(_BUSY)]
-    try:
-        torch.set_num_threads(1)
-        text = rank_plan(*sys.argv[1:])
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
+    with subprocess.Popen([sys.executable, "-c", _BUSY]) as busy:
+        try:
+            torch.set_num_threads(1)
+            text = rank_plan(*sys.argv[1:])
+        finally:
+            busy.kill()
     sys.stdout.write(text)
 
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_two_processes_make_one_plan_while_the_machine_of_one_is_busy() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.torch.rank_plan", "llama", "60%"],
+        [sys.executable, "-m", "tests.torch.rank_plan", "mlp", "75%"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -31,7 +31,7 @@ def test_two_processes_make_one_plan_while_the_machine_of_one_is_busy() -> None:
         env={**os.environ, "PYTHONHASHSEED": "7"},
     ) as other:
         forget_plans()
-        mine = rank_plan("llama", "60%")
+        mine = rank_plan("mlp", "75%")
         theirs, _ = other.communicate()
         assert other.returncode == 0
     torch._dynamo.reset()
