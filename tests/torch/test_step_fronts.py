@@ -293,7 +293,7 @@ def test_a_model_with_checkpointed_parts_runs_by_a_schedule_as_without_them() ->
 
 
 def test_reentrant_checkpoints_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match="reentrant backward passes.*use_reentrant=False"):
+    with pytest.raises(InputError, match=r"reentrant backward passes.*use_reentrant=False"):
         program_of(Checkpointed(reentrant=True), batch())
 
 
