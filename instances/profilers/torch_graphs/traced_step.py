@@ -514,4 +514,10 @@ def _value(node: fx.Node) -> Any:
 
 
 def _bytes(tensor: Tensor) -> int:
+    if tensor.layout != torch.strided:
+        raise InputError(
+            "a gradient or another value of the step is not a dense tensor",
+            field="model",
+            expected="give dense gradients (sparse=False)",
+        )
     return int(tensor.untyped_storage().nbytes())
