@@ -23,19 +23,22 @@ take turns, and the median of their ratios counts. The machine was shared and bu
 of measured slowdowns are noise.
 """
 
-COLUMNS = """Steps run operator by operator, from Python. The limit is 60 % of the peak of the traced graph
+COLUMNS = """\
+Steps run operator by operator, from Python. The limit is 60 % of the peak of the traced graph
 without recomputation, which is more than that of the plain step where the trace takes other
 kernels. Predicted slowdowns and the *least possible*, the bound of any schedule in the same memory
 as proved by the solver in its time limit, are on the costs of the operators alone. What Python
-adds is measured by the same executor where nothing is computed again, in the same turns;
-*without dispatch* is the measured slowdown by that, which stands beside the prediction."""
+adds is measured by the same executor where nothing is computed again, in the same turns; *without
+dispatch* is the measured slowdown by that, which stands beside the prediction."""
 
-BESIDE = """*Blocks*: each block of the model in `torch.utils.checkpoint` (not reentrant). *Budget*:
+BESIDE = """\
+*Blocks*: each block of the model in `torch.utils.checkpoint` (not reentrant). *Budget*:
 `activation_memory_budget = 0.5` under `torch.compile`, with the graph run operator by operator
 where the schedule is. *Ours* is the schedule in the measured peak of the other planner, dispatch
 included."""
 
-COMPILED = """`jettison.torch.compiled` with these backends. *Without dispatch* is the measured slowdown by that
+COMPILED = """\
+`jettison.torch.compiled` with these backends. *Without dispatch* is the measured slowdown by that
 of what the same backend compiles without a plan."""
 
 TRACED = """Three ways are tried, from the one that changes least (`step_fronts`):
@@ -54,5 +57,6 @@ No way leads past values that decide on sizes. The loss of connectionist tempora
 (speech) is of this kind: what it saves for the backward pass is as long as the longest row of
 labels. It is refused by name; Wav2Vec2 stands in the table with its other loss, that of a word."""
 
-DETAILS = """*Gradients* are compared with those of plain PyTorch on the same random numbers; a number is the
+DETAILS = """\
+*Gradients* are compared with those of plain PyTorch on the same random numbers; a number is the
 largest difference by the largest gradient."""

@@ -186,3 +186,9 @@ def test_a_share_below_all_plans_is_one_error_with_what_is_known() -> None:
     )
     with pytest.raises(InputError, match="memory: '0' has no unit"):
         planned(layers(), "0")
+
+
+def test_sparse_gradients_are_refused_by_name() -> None:
+    model = nn.Embedding(4, 8, sparse=True)
+    with pytest.raises(InputError, match=r"not a dense tensor; give dense gradients"):
+        planned(model)(torch.tensor([1, 2, 3])).square().sum().backward()

@@ -33,6 +33,8 @@ from jettison.instances.profilers.torch_graphs.tensor_places import first_names
 
 # The module that is traced holds the step, or what a front has made of it, under this name.
 _PREFIX = "step."
+# Gradient function of torch.utils.checkpoint with use_reentrant=True.
+_REENTRANT = "CheckpointFunctionBackward"
 # Numbers that are not known before the step runs.
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ONE_GRADIENT = "len(gradients_to_parameters)="
@@ -260,12 +262,32 @@ def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
         places = {name: fakes[first] for name, first in first_names(step).items()}
         given = tuple(mode.from_tensor(tensor) for tensor in inputs)
         loss = torch.func.functional_call(step, places, given, tie_weights=False)
+        _check_is_not_reentrant(loss)
         found = torch.autograd.grad(loss, [fakes[name] for name in trained], allow_unused=True)
     return [
         parameter
         for parameter, gradient in zip(trained.values(), found, strict=True)
         if gradient is None
     ]
+
+
+def _check_is_not_reentrant(loss: Tensor) -> None:
+    """Check that no part of the step hides a backward pass of its own from the trace."""
+    seen, waiting = set(), [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() == _REENTRANT:
+            raise InputError(
+                "parts of it are checkpointed already, by reentrant backward passes, which no "
+                "trace sees",
+                field="model",
+                expected="leave torch.utils.checkpoint out: the schedule computes again what is "
+                "worth it; or give use_reentrant=False",
+            )
+        waiting += [before for before, _ in node.next_functions]
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from jettison.instances.core.errors import InputError
+
 _MASK = "output_mask"
 # Its schema does not say that it is a view.
 _MORE_VIEWS = frozenset({torch.ops.aten._unsafe_view.default})
@@ -274,4 +276,10 @@ def _value(node: fx.Node) -> Any:
 
 
 def _bytes(tensor: Tensor) -> int:
+    if tensor.layout != torch.strided:
+        raise InputError(
+            "a gradient or another value of the step is not a dense tensor",
+            field="model",
+            expected="give dense gradients (sparse=False)",
+        )
     return int(tensor.untyped_storage().nbytes())
