@@ -33,6 +33,7 @@ PAPERS = {
     "remat_offload": "POFO: recompute and offload on a chain (NeurIPS 2021)",
     "weight_offload": "Weight offloading",
     "multi_model": "µ-TWO: models that share a device (MLSys 2023)",
+    "pipeline_chain": "Pipelines of devices",
     "three_partition": "Hard instances: 3-PARTITION",
     "milp": "For several problems",
 }

@@ -35,6 +35,7 @@ PROBLEMS: list[Problem] = [
     SHARDING,
     jt.RematSharding(WAITING, 9),
     OFFLOADED,
+    jt.PipelineChain(UNEVEN, 60, 2, 3),
 ]
 
 
