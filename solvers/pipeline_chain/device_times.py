@@ -14,8 +14,8 @@ where :math:`K` micro-batches are in flight, each keeps :math:`\kappa` bytes bet
 phases, and :math:`R` is the room beside what is resident and the inputs in flight.
 
 :math:`\kappa` is one more dimension, but through :math:`d` only: one sweep over :math:`d` serves
-all ranks and all :math:`s` for each :math:`t`. The time is :math:`O(N L^2 S^2)` for parts of at most
-:math:`L` stages and :math:`S` slots.
+all ranks and all :math:`s` for each :math:`t`. The time is :math:`O(N L^2 S^2)` for parts of at
+most :math:`L` stages and :math:`S` slots.
 
 Rounding. With sizes rounded up and memories rounded down, :math:`\kappa` slots are never fewer than
 what is kept, so that the sequences fit. With sizes rounded down and memories rounded up,
