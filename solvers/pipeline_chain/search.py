@@ -151,7 +151,8 @@ class PipelineSearch:
 
     def _may_take(self, within: NDArray[np.bool_], slots: int) -> bool:
         """Tell whether a grid stays within the limits on slots, work and memory."""
-        anywhere = (within & (self.needs.room_bytes >= 0)).any(axis=0)
+        usable = within & (self.needs.room_bytes >= 0)
+        anywhere: NDArray[np.bool_] = np.logical_or.reduce(usable, axis=0)
         count = len(self.problem.instance)
         lengths = [
             last + 1 - int(np.argmax(anywhere[: last + 1, last])) if anywhere[:, last].any() else 0
