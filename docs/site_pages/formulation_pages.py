@@ -34,6 +34,7 @@ PAPERS = {
     "weight_offload": "Weight offloading",
     "training_chain": "One budget: activations, weights, gradients and states together",
     "multi_model": "µ-TWO: models that share a device (MLSys 2023)",
+    "pipeline_chain": "Pipelines of devices",
     "three_partition": "Hard instances: 3-PARTITION",
     "milp": "For several problems",
 }

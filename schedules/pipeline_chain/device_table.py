@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from jettison.schedules.pipeline_chain.replay import DeviceRun, PipelineReplay
+from jettison.schedules.pipeline_chain.step_replay import DeviceRun, PipelineReplay
 from jettison.schedules.remat_chain.schedule import ChainOperationKind
 
 _SAVING = f"{ChainOperationKind.FORWARD_ALL} "

@@ -9,7 +9,7 @@ from itertools import pairwise
 from jettison.instances.core.errors import InputError
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.schedules.core.checked_operations import checked_operations
-from jettison.schedules.pipeline_chain.replay import PipelineReplay, replay_pipeline
+from jettison.schedules.pipeline_chain.step_replay import PipelineReplay, replay_pipeline
 from jettison.schedules.remat_chain.schedule import ChainOperation
 
 

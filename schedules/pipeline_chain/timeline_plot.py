@@ -19,7 +19,7 @@ from jettison.schedules.core.picture_style import (
     set_title,
     time_unit,
 )
-from jettison.schedules.pipeline_chain.replay import DeviceRun, PipelineReplay
+from jettison.schedules.pipeline_chain.step_replay import DeviceRun, PipelineReplay
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -1,42 +1,21 @@
 r"""Least time of a micro-batch on a device, for every device and its possible stages, on slots.
 
-Rank :math:`i` of :math:`p` has the stages :math:`s,\dots,t`, and :math:`K` micro-batches in flight.
-A micro-batch has two phases on it. The *forward phase* ends when the output of stage :math:`t` has
-been made; the *backward phase* starts when its gradient :math:`\delta^t` has come. Before either
-starts, the other :math:`K-1` micro-batches are between their phases. With :math:`\kappa` the bytes
-that a micro-batch keeps between its phases, its input apart, the peak is
+`jettison.formulations.pipeline_chain.two_phases` has the recurrence and its proof, and says why
+rotor's :math:`C(s,t,m)` alone is wrong here:
 
 .. math::
 
-    \text{resident} + K a^{s-1} + (K-1) \kappa
-    + \max(\text{peak of the forward phase}, \text{peak of the backward phase}).
-
-A persistent forward phase divides :math:`s,\dots,t` into stages of which :math:`\bar a` is kept,
-and segments :math:`i,\dots,j-1` of which only the input :math:`a^{i-1}` is kept; these run again in
-the backward phase, as rotor's :math:`C(i,j-1,m)` has it. With :math:`d = M_{av} - K (a^{s-1} +
-\kappa)`, which is constant along the recursion, and :math:`m` the memory beside all that is kept
-below,
-
-.. math::
-
-    W_d(i,m) &= \infty \text{ if } m < \max(0,d), \qquad W_d(t+1,m) = 0 \text{ else} \\
     W_d(i,m) &= \min\Bigl( [m \ge m_{save}(i)]\; u_f^i + u_b^i + W_d(i+1, m - \bar a^i), \\
              &\phantom{=\min\Bigl(} \min_{i < j \le t+1} [m \ge m_{pass}(i,j-1)]
                \sum_{k=i}^{j-1} u_f^k + C(i,j-1,m) + W_d(j, m - [j \le t]\, a^{j-1}) \Bigr) \\
-    m_{save}(i) &= \max(\bar a^i + o_f^i,\; \delta^i + \bar a^i + [\delta^{i-1}] + o_b^i) \\
-    m_{pass}(i,j-1) &= \max\bigl(a^i + o_f^i, \max_{i<k<j} (a^{k-1} + a^k + o_f^k)\bigr) \\
-    \tau(s,t,K) &= \min_\kappa W_d(s, d + \kappa), \qquad M_{av} = M - \text{resident}.
+    \tau(s,t,K) &= \min_\kappa W_d(s, d + \kappa), \qquad d = R - K \kappa,
 
-Why rotor's :math:`C(s,t,m)` alone is wrong here, with :math:`M/K` or any other memory: it does
-not say what is kept when :math:`B^t` is about to start; it ends the forward phase with
-:math:`F_{all}^t`, though a device may keep inputs only and do everything later; and it counts
-:math:`\delta^t` in the forward phase, where it is not there yet.
-``tests/pipeline_chain/test_device_times.py`` has an instance for each. Of what is computed again
-within the backward phase it says the truth.
+where :math:`K` micro-batches are in flight, each keeps :math:`\kappa` bytes between its
+phases, and :math:`R` is the room beside what is resident and the inputs in flight.
 
 :math:`\kappa` is one more dimension, but through :math:`d` only: one sweep over :math:`d` serves
-all ranks and all :math:`s` for each :math:`t`. The time is :math:`O(N L^2 S^2)` for parts of at most
-:math:`L` stages and :math:`S` slots.
+all ranks and all :math:`s` for each :math:`t`. The time is :math:`O(N L^2 S^2)` for parts of at
+most :math:`L` stages and :math:`S` slots.
 
 Rounding. With sizes rounded up and memories rounded down, :math:`\kappa` slots are never fewer than
 what is kept, so that the sequences fit. With sizes rounded down and memories rounded up,

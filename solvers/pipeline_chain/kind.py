@@ -12,8 +12,8 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.pipeline_chain.kind import PIPELINE_SCHEDULE
-from jettison.schedules.pipeline_chain.replay import PipelineReplay
 from jettison.schedules.pipeline_chain.schedule import PipelineSchedule
+from jettison.schedules.pipeline_chain.step_replay import PipelineReplay
 from jettison.solvers.core.method import Method
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources

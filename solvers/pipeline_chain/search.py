@@ -81,11 +81,14 @@ class Grid:
         Times with sizes rounded up, and rounded down.
     is_exact
         Whether nothing is rounded, so that both are the same.
+    is_last
+        Whether no finer grid follows.
     """
 
     plans: DeviceTimes
     floor: DeviceTimes
     is_exact: bool
+    is_last: bool
 
 
 class PipelineSearch:
@@ -142,13 +145,14 @@ class PipelineSearch:
                 return
             if self._raise_cap():
                 continue
-            if grid.is_exact or not self._may_take(within, 2 * slots):
+            if grid.is_last:
                 return
             slots *= 2
 
     def _may_take(self, within: NDArray[np.bool_], slots: int) -> bool:
         """Tell whether a grid stays within the limits on slots, work and memory."""
-        anywhere = (within & (self.needs.room_bytes >= 0)).any(axis=0)
+        usable = within & (self.needs.room_bytes >= 0)
+        anywhere: NDArray[np.bool_] = np.logical_or.reduce(usable, axis=0)
         count = len(self.problem.instance)
         lengths = [
             last + 1 - int(np.argmax(anywhere[: last + 1, last])) if anywhere[:, last].any() else 0
@@ -184,10 +188,12 @@ class PipelineSearch:
         is_exact = exact is not None and exact <= self._params.most_exact_slots
         if is_exact and exact is not None:
             slots = max(1, exact)
+        is_last = is_exact or not self._may_take(within, 2 * slots)
         plans = self._table(self.needs, within, slots, rounds_up=True)
         if is_exact and self.floor_needs is self.needs:
-            return Grid(plans, plans, is_exact=True)
-        return Grid(plans, self._table(self.floor_needs, within, slots, rounds_up=False), is_exact)
+            return Grid(plans, plans, is_exact, is_last)
+        floor = self._table(self.floor_needs, within, slots, rounds_up=False)
+        return Grid(plans, floor, is_exact, is_last)
 
     def _table(
         self, needs: PipelineNeeds, within: NDArray[np.bool_], slots: int, *, rounds_up: bool
@@ -228,7 +234,7 @@ class PipelineSearch:
             grid = self._grid(within, slots)
             self.slots = grid.plans.slots
             self.offer(grid.plans, spans)
-            if grid.is_exact or not self._may_take(within, 2 * slots):
+            if grid.is_last:
                 return
             slots *= 2
 
@@ -270,7 +276,7 @@ class PipelineSearch:
                 self.refuted = self.schedule is None
             return
         self.lower_bound_ns = max(self.lower_bound_ns, min(found[0], beyond_ns))
-        if self.is_closed or self.step_ns is None:
+        if self.is_closed or self.step_ns is None or not grid.is_last:
             return
         cutting = Cutting(self.problem, self.floor_needs, grid.floor.busy_ns)
         least_ns = self.step_ns

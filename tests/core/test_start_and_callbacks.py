@@ -36,6 +36,7 @@ PROBLEMS: list[Problem] = [
     jt.RematSharding(WAITING, 9),
     OFFLOADED,
     jt.TrainingChain(TRAINED_CHAINS[0], "70%", "1GB/s"),
+    jt.PipelineChain(UNEVEN, 60, 2, 3),
 ]
 
 

@@ -153,6 +153,9 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "cycle.schedule.json": _read_schedule(
             "weight-offload", "cycle.json", Resources("50%", None, "1GB/s")
         ),
+        "pipeline.schedule.json": _read_schedule(
+            "pipeline-chain", "cycle.json", Resources("1kB", devices=2, microbatches=3)
+        ),
         "graph.schedule.json": _read_schedule("remat-graph", "graph.json", Resources("80%")),
         "sharded-graph.schedule.json": _read_schedule(
             "remat-sharding", "sharded-graph.json", Resources("80%")

@@ -142,8 +142,8 @@ rotor exact pofo greedy three-partition layered-graph training-graph networkx pi
 sailor superscaler piper layer-graph dtr torch-trace
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
 --seed --schedule -o --output --plot --formulation --format --dry-run --workers --scheduler
---retry-failed --groups --target --answer --nodes --network --help --devices --microbatches
---weight-copies
+--retry-failed --groups --target --answer --nodes --network --help
+--devices --microbatches --weight-copies
 CHAIN GRAPH STUDY NOWHERE FOLDER
 50% 4GiB 0B 400% 401% alpha=0.5 -1 0 1 0.1 1e400 nan inf 1GB/s 0B/s 12 fluid at-once yes no
 json mps lp a=b =

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jettison.formulations.pipeline_chain.two_phases import TwoPhases
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
@@ -113,6 +114,19 @@ def test_each_device_has_the_time_of_the_enumeration() -> None:
             best = least_times(problem, int(device), int(first), int(last))
             own = int(times[device - 1, first - 1, last - 1])
             assert own == sum(best) if best else own >= NEVER_NS // 2, (seed, device, first, last)
+
+
+def test_the_program_as_it_reads_has_the_same_times() -> None:
+    for seed in range(40):
+        problem = drawn_pipeline(seed)
+        times = exact_times(problem) - sends(problem)
+        needs = PipelineNeeds(problem, problem.instance)
+        for device, first, last in np.argwhere(needs.room_bytes >= 0) + 1:
+            room = int(needs.room_bytes[device - 1, first - 1, last - 1])
+            program = TwoPhases(problem.instance, int(first), int(last))
+            least = program.least_ns(room, problem.in_flight(int(device)))
+            own = int(times[device - 1, first - 1, last - 1])
+            assert own == least if least is not None else own >= NEVER_NS // 2, seed
 
 
 def test_roundings_bracket_the_time() -> None:

@@ -6,7 +6,7 @@ import jettison as jt
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.pipeline_chain.replay import PipelineReplay
+from jettison.schedules.pipeline_chain.step_replay import PipelineReplay
 from jettison.solvers.core.bound import best_bound
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SILENT

@@ -1,0 +1,51 @@
+"""Commands on pipelines: a schedule is solved, drawn, listed by device, and verified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from jettison import save
+from jettison.cli.main import main
+from tests.tiny import UNEVEN
+
+SIZES = ["--devices", "2", "--microbatches", "3", "--memory", "60B"]
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> str:
+    save(UNEVEN, tmp_path / "chain.json")
+    return str(tmp_path / "chain.json")
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main(list(words))
+    return int(stopped.value.code or 0)
+
+
+def test_a_pipeline_is_solved_drawn_listed_and_verified(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedule, picture, table = (tmp_path / name for name in ("s.json", "p.png", "t.csv"))
+    words = ["-o", str(schedule), "--plot", str(picture), "--table", str(table), "--json"]
+    assert run("solve", "pipeline-chain", chain, *SIZES, *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["status"] == "optimal-persistent"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    rows = pd.read_csv(table)
+    assert rows["device"].tolist() == [1, 2]
+    assert rows["peak_bytes"].max() == found["peak_bytes"]
+    assert run("verify", str(schedule), "--instance", chain, *SIZES) == 0
+    assert f"{found['time_ns']} ns" in capsys.readouterr().out
+    assert run("bound", "pipeline-chain", chain, *SIZES, "--schedule", str(schedule)) == 0
+
+
+def test_a_missing_number_is_named(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("solve", "pipeline-chain", chain, "--memory", "60B", "--devices", "2") == 2
+    assert "microbatches" in capsys.readouterr().err
+    assert run("solve", "remat-chain", chain, "--memory", "60B", "--devices", "2") == 2
+    assert "leave it out, or use pipeline-chain" in capsys.readouterr().err
