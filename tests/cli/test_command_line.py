@@ -324,7 +324,7 @@ EXPORT = "export remat-graph graph.json --memory 50% -o model.lp"
         ),
         (
             "export remat-chain chain.json --memory 50% -o model.lp",
-            "write weight-offload or remat-graph or remat-sharding; for",
+            "write weight-offload or training-chain or remat-graph or",
         ),
         (
             f"{EXPORT} --formulation frontier --cut f2",

@@ -68,7 +68,7 @@ def test_filters_are_all_asked_for_together(terminal: Terminal) -> None:
         ),
         # Nothing was measured by jettison on this device.
         (
-            ("--device", "GH-96", "--source", "measured"),
+            ("--device", "RTX-3090", "--source", "measured"),
             "error: source: 'measured' is the source of none of these instances; choose one of: "
             "imported\n",
         ),
