@@ -709,11 +709,12 @@ classes
 #
 # ## What is open
 #
-# Where a bound lags, either the schedule or the bound is to blame. Of `resnet-50` at budget 0.3 it is the
-# bound: the optimum of the class is proved to be 2.43 %, which is also the least that was found of all, and the
-# bound for all schedules stands at 0.57 %. With pointwise operators for nothing much can be computed again for
-# nothing, and the relaxation makes use of that. Of `llama-8` at 0.5 it was the time: in 46 CPU
-# seconds in place of 9 the bound rose from 1.23 to 5.45 %, beside 5.49 % found.
+# Where a bound lags, either the schedule or the bound is to blame. Of `resnet-50` at budget 0.3 that is open:
+# the optimum of the class is proved to be 2.43 %, which is also the least that was found of all, and the
+# bound for all schedules stands at 0.57 %. So no schedule that saves a value or computes it again once is
+# faster; whether another one is has not been decided. With pointwise operators for nothing much can be
+# computed again for nothing, of which the relaxation may make use. Of `llama-8` at 0.5 it was the time:
+# in 46 CPU seconds in place of 9 the bound rose from 1.23 to 5.45 %, beside 5.49 % found.
 
 # %%
 open_rows = pd.DataFrame(

@@ -47,6 +47,11 @@ class Provenance:
         the forward operation with and without saving, and the backward operation, at their peaks;
         the new gradients that stay, the state of the generator if it draws random numbers, and what
         its output is in memory beside its input.
+    machine
+        State of the machine that was measured: its logical ``cores``, its load averages
+        ``load_before`` and ``load_after``, and the least, the counted (a median) and the longest
+        duration of a fixed kernel that ran in turns through the profile, ``reference_least_ns``,
+        ``reference_ns`` and ``reference_most_ns``.
     note
         Anything else that a reader should know.
     """
@@ -72,10 +77,11 @@ class Provenance:
     parameter_gradients: str | None = None
     spread: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
     rises: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    machine: Mapping[str, float] = field(default_factory=dict)
     note: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("libraries", "model_arguments", "spread", "rises"):
+        for name in ("libraries", "model_arguments", "spread", "rises", "machine"):
             object.__setattr__(self, name, FrozenMapping(getattr(self, name)))
         if self.device_kind not in {None, "cpu", "cuda"}:
             raise InputError(

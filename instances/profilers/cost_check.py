@@ -7,7 +7,8 @@ doubt if
 - half of the runs took so much longer than the fastest that a third of the sum is spread;
 - a sample of operators, measured again at the end, takes more than 10 % more or less.
 
-What becomes of a doubt is said by a `CostCheck`.
+What becomes of a doubt is said by a `CostCheck`. Of a machine that is not steady (`MachineState`)
+there is a warning and no doubt: costs that are right now may be others in the next profile.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.machine_state import MachineState
 from jettison.instances.profilers.profile_warning import ProfileWarning
 
 # Least, counted and longest duration, in nanoseconds.
@@ -58,12 +60,15 @@ class CostFigures:
         The same of whole steps; None where none was measured.
     sample_ns, again_ns
         Counted durations of a sample of operations, together, at first and at the end; 0 without.
+    machine
+        State of the machine meanwhile; None where it was not watched.
     """
 
     spreads: tuple[Spread, ...]
     step_ns: Spread | None = None
     sample_ns: int = 0
     again_ns: int = 0
+    machine: MachineState | None = None
 
     @property
     def sum_ns(self) -> int:
@@ -95,7 +100,7 @@ class CostFigures:
         return tuple(found)
 
     def settle(self, check: CostCheck, name: str) -> None:
-        """Warn of doubts or refuse the costs, as the check says.
+        """Warn of doubts or refuse the costs, as the check says, and warn of an unsteady machine.
 
         Raises
         ------
@@ -105,10 +110,21 @@ class CostFigures:
         Warns
         -----
         ProfileWarning
-            If there are doubts and the check is to warn.
+            If there are doubts and the check is to warn; if the machine is not steady and there is
+            a check at all.
         """
+        if check is CostCheck.TRUST:
+            return
+        reasons = "; ".join(() if self.machine is None else self.machine.reasons())
+        if reasons:
+            warnings.warn(
+                f"another profile of {name} may differ by more than 10 %: {reasons}; compare plans"
+                " of one profile, or measure on a quieter machine",
+                ProfileWarning,
+                stacklevel=3,
+            )
         doubts = "; ".join(self.doubts())
-        if not doubts or check is CostCheck.TRUST:
+        if not doubts:
             return
         if check is CostCheck.REFUSE:
             raise DoubtfulCostsError(

@@ -280,6 +280,14 @@ class Graph(InstanceDocument):
         return tuple(tuple(users) for users in found)
 
     @cached_property
+    def last_forward(self) -> int | None:
+        """Last forward node, behind which all are backward ones; None if there is no such."""
+        first = next((i for i, node in enumerate(self.nodes) if node.backward), 0)
+        if first == 0 or not all(node.backward for node in self.nodes[first:]):
+            return None
+        return first - 1
+
+    @cached_property
     def base_time_ns(self) -> int:
         """Time of one step without any recomputation: a lower bound for every schedule."""
         return sum(node.duration_ns for node in self.nodes)

@@ -183,25 +183,27 @@ def test_what_was_measured_of_another_run_is_not_used(
 def test_an_unfinished_profile_of_an_older_form_is_one_error_or_measured_anew(
     here: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unfinished = here / "tiny.json.partial"
+    unfinished = here / "own.json.partial"
+    words = ("profile", "own_models:layers", "--batch", "1", "--input", "8", *FAST)
+    words += ("-o", "own.json")
     with monkeypatch.context() as patch:
-        interrupted_at("block1", patch)
-        terminal.run(*TINY, "-o", "tiny.json")
+        interrupted_at("1-ReLU", patch)
+        terminal.run(*words)
     document = json.loads(unfinished.read_text(encoding="utf-8"))
     # Stages lack a size that was not measured then, as if the version had stayed the same.
     for stage in document["measured"].values():
         del stage["own_output_bytes"]
     older = json.dumps(document)
     unfinished.write_text(older, encoding="utf-8")
-    code, _, err = terminal.run(*TINY, "-o", "tiny.json")
+    code, _, err = terminal.run(*words)
     assert code == 2
     assert err.count("\n") == 1
-    assert "tiny.json.partial: this is not an unfinished profile of this version" in err
+    assert "own.json.partial: this is not an unfinished profile of this version" in err
     assert unfinished.read_text(encoding="utf-8") == older
     # The version is one of the things that the numbers depend on.
     document["key"]["jettison"] = "0.0.1"
     unfinished.write_text(json.dumps(document), encoding="utf-8")
-    code, _, err = terminal.run(*TINY, "-o", "tiny.json")
+    code, _, err = terminal.run(*words)
     assert code == 0
     assert "is of another run (jettison differ): starting anew" in err
     assert not unfinished.exists()

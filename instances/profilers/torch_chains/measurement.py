@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 
@@ -16,6 +16,7 @@ from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Provenance, Scalar
 from jettison.instances.profilers.cost_check import CostCheck, CostFigures, fair_sample
 from jettison.instances.profilers.device.device_name import device_name, library_versions
+from jettison.instances.profilers.device.machine_watch import MachineWatch
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import threads_set, use_allocator
 from jettison.instances.profilers.torch_chains.chain_assembly import (
@@ -75,14 +76,19 @@ def measure_chain(
         stage_input = sample_input.detach().clone().requires_grad_(sample_input.requires_grad)
         runs = _Runs(warmup, repeats, threads or torch.get_num_threads())
         use_allocator()
-        measured = _measure(stages, stage_input, runs, log)
+        watch = MachineWatch(device, runs.threads)
+        measured = _measure(stages, stage_input, runs, log, watch)
         input_bytes = int(stage_input.numel()) * int(stage_input.element_size())
         assembled = assemble_stages(stages, measured, input_bytes)
-        if check is not CostCheck.TRUST:
+        if check is CostCheck.TRUST:
+            machine = watch.state()
+        else:
             peak_bytes = input_bytes + sum(
                 stage.saved_bytes + 2 * stage.weight_bytes for stage in assembled
             )
-            _figures(stages, stage_input, measured, runs, peak_bytes).settle(check, name)
+            figures = _figures(stages, stage_input, measured, runs, peak_bytes)
+            machine = watch.state()
+            replace(figures, machine=machine).settle(check, name)
 
     return Chain(
         name=name,
@@ -113,6 +119,7 @@ def measure_chain(
                 stage.name: known.memory.rises
                 for stage, known in zip(stages, measured, strict=True)
             },
+            machine=machine.to_provenance(),
             note=f"CPU threads: {runs.threads}" if device.type == "cpu" else None,
         ),
     )
@@ -123,6 +130,7 @@ def _measure(
     sample_input: Tensor,
     runs: _Runs,
     log: MeasurementLog,
+    watch: MachineWatch,
 ) -> list[StageMeasurement]:
     measured = []
     for number, (stage, stage_input) in enumerate(with_inputs(stages, sample_input), start=1):
@@ -131,6 +139,7 @@ def _measure(
             log.starting(number, len(stages), stage.name)
             known = _measure_stage(stage, stage_input, runs)
             log.record(stage.name, known)
+            watch.look()
         measured.append(known)
     _follow_layouts(stages, sample_input, measured, log)
     return measured

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 
@@ -13,6 +14,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance, Scalar
 from jettison.instances.profilers.cost_check import CostCheck, CostFigures, fair_sample
 from jettison.instances.profilers.device.device_name import device_name, library_versions
+from jettison.instances.profilers.device.machine_watch import MachineWatch
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import use_allocator
 from jettison.instances.profilers.device.timing import Spread
@@ -69,16 +71,32 @@ def traced_graph(
     sizes.prepare()
     with left_as_found([step], device):
         traced = sizes.sized(trace_step(step, inputs))
-        if cost.threads:
-            use_allocator()
-        spreads = [
-            (0, 0, 0) if operation.is_selection else cost.spread_ns(operation)
-            for operation in traced.operations
-        ]
+        if not cost.threads:
+            spreads = _spreads(traced, cost, lambda: None)
+            return Graph(name, _nodes(traced, spreads), provenance=provenance), traced
+        use_allocator()
+        watch = MachineWatch(device, cost.threads)
+        spreads = _spreads(traced, cost, watch.look)
         graph = Graph(name, _nodes(traced, spreads), provenance=provenance)
-        if cost.threads and check is not CostCheck.TRUST:
-            _figures(step, inputs, cost, graph, traced, spreads).settle(check, name)
-    return graph, traced
+        if check is CostCheck.TRUST:
+            machine = watch.state()
+        else:
+            figures = _figures(step, inputs, cost, graph, traced, spreads)
+            machine = watch.state()
+            replace(figures, machine=machine).settle(check, name)
+    watched = replace(provenance, machine=machine.to_provenance())
+    return replace(graph, provenance=watched), traced
+
+
+def _spreads(traced: TracedStep, cost: OperatorCost, between: Callable[[], None]) -> list[Spread]:
+    found: list[Spread] = []
+    for operation in traced.operations:
+        if operation.is_selection:
+            found.append((0, 0, 0))
+            continue
+        found.append(cost.spread_ns(operation))
+        between()
+    return found
 
 
 def _nodes(traced: TracedStep, spreads: Sequence[Spread]) -> tuple[Node, ...]:

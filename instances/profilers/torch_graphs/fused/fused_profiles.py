@@ -105,7 +105,8 @@ def profile_multi_model(
         static_bytes,
         bandwidth=bandwidth,
         models=models,
-        provenance=replace(provenance, note=note),
+        # The machine as it was while the last step was measured.
+        provenance=replace(provenance, machine=graphs[models].provenance.machine, note=note),
     )
 
 
