@@ -174,7 +174,8 @@ class UpdateRows:
             for name in ("u1", "uF", "uB", "uq", "uG", "uS")
         }
         sent = {
-            name: self._moves(name, self.sent, most(name)) for name in ("dF", "dr", "dz", "dG", "dS")
+            name: self._moves(name, self.sent, most(name))
+            for name in ("dF", "dr", "dz", "dG", "dS")
         }
 
         def empty() -> list[Terms]:
