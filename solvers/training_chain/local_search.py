@@ -62,9 +62,9 @@ class TrainingSearchParams(CycleParams):
         The threshold at the beginning of a round, as a share of the time of the step.
     """
 
-    share_of_bound: float = 0.4
-    rounds: int = 6
-    changes_per_stage: int = 12
+    share_of_bound: float = 0.6
+    rounds: int = 12
+    changes_per_stage: int = 60
     first_threshold: float = 0.004
 
 

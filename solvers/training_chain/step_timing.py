@@ -17,9 +17,11 @@ The kernel is in `solvers/_native/training_chain`; tests compare it with a slow 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.training_chain.problem import TrainingChain
@@ -79,6 +81,10 @@ class TimedStep:
         return TrainingSchedule(self.period_ns, tuple(events))
 
 
+def _by_row(of_stages: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.ascontiguousarray(np.array(of_stages, dtype=np.int64).T)
+
+
 class StepTimer:
     """Timer of the steps of one problem.
 
@@ -128,10 +134,10 @@ class StepTimer:
                 expected="write one at which a step of the chain takes less than 2^58 ns",
             )
         self._steps = _kernels.TrainingSteps(
-            *(
-                np.ascontiguousarray(np.array(rows, dtype=np.int64).T)
-                for rows in (times, sizes, transfers, others)
-            ),
+            _by_row(times),
+            _by_row(sizes),
+            _by_row(transfers),
+            _by_row(others),
             chain.input_bytes,
             min(problem.memory_bytes, 2**61),
         )
