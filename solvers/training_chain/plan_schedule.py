@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jettison.instances.training_chain.problem import TrainingChain
-from jettison.solvers.training_chain.stage_choices import JointPlan, possible
+from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace, possible
 from jettison.solvers.training_chain.step_order import StepOrder, order_of_plan
 from jettison.solvers.training_chain.step_timing import StepTimer, TimedStep
 
@@ -18,6 +18,7 @@ class PlanTimer:
     """
 
     def __init__(self, problem: TrainingChain) -> None:
+        self._problem = problem
         self._chain = problem.instance
         self._timer = StepTimer(problem)
 
@@ -28,4 +29,25 @@ class PlanTimer:
 
     def of_order(self, order: StepOrder, plan: JointPlan) -> TimedStep | None:
         """Return the timed step of an order, with the weights and states of a plan."""
-        return self._timer.timed(order, plan)
+        limit_bytes = self._problem.host_memory_bytes
+        if limit_bytes is None:
+            return self._timer.timed(order, plan)
+        if self._least_host_bytes(plan) > limit_bytes:
+            return None
+        step = self._timer.timed(order, plan)
+        return step if step is not None and self._fits_host(step) else None
+
+    def _least_host_bytes(self, plan: JointPlan) -> int:
+        """Return what the host has all the time: weights and states that it updates."""
+        return sum(
+            stage.weight_bytes + stage.optimizer_state_bytes
+            for stage, choice in zip(self._chain, plan.stages, strict=True)
+            if choice.update is UpdatePlace.HOST
+        )
+
+    def _fits_host(self, step: TimedStep) -> bool:
+        """Tell if the replay finds that the host has the memory; it takes as long as many steps."""
+        problem = self._problem
+        return step.schedule.replay(
+            self._chain, problem.link, problem.memory_bytes, problem.host_memory_bytes
+        ).valid
