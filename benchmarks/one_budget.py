@@ -4,8 +4,8 @@ Run: ``python benchmarks/one_budget.py [--limit 30] [--bound-limit 300] [--outpu
 [INSTANCE ...]``. A row is a chain in a memory with a link: whether it fits or is proved not to; the
 step of the joint search, the larger of the bounds and the gap as a share of the step; the step of
 each baseline, and CPU seconds of search and bounds. Limits are in seconds of the clock for each
-method; the bounds have a limit of their own, and the search hardly any of its time for them. A row in
-which the search is worse than a baseline ends the run.
+method; the bounds have a limit of their own, and the search hardly any of its time for them. A row
+in which the search is worse than a baseline ends the run.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class CycleParams(Params):
         by more, the method goes on to a basis.
     """
 
-    most_stages: int = 80
+    most_stages: int = 100
     most_stages_for_simplex: int = 8
     gap_without_a_basis: float = 1e-3
 
