@@ -117,6 +117,7 @@ sanitize:
 	  tests/certificates/test_pofo_bellman.py \
 	  tests/remat_offload/test_kernel.py tests/remat_offload/test_cut_bound.py \
 	  tests/pipeline_chain/test_device_times.py tests/pipeline_chain/test_exact.py \
+	  tests/training_chain/test_step_timing.py \
 	  tests/weight_offload/test_selection.py tests/weight_offload/test_scheduler.py \
 	  tests/weight_offload/test_local_search.py tests/weight_offload/test_state_sweep.py \
 	  tests/weight_offload/test_exact.py tests/weight_offload/test_recut.py \

@@ -79,6 +79,14 @@ WeightCopiesOption = Annotated[
         "and gradients, by default; 4 with Adam, 8 with Adam and weights in half precision.",
     ),
 ]
+HostMemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--host-memory",
+        metavar="SIZE",
+        help="Memory of the host for what is moved there, such as 256GiB; no limit by default.",
+    ),
+]
 MethodOption = Annotated[
     str | None,
     typer.Option("--method", metavar="NAME", help="The method (`jettison list methods`)."),

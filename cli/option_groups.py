@@ -15,6 +15,7 @@ from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
     DevicesOption,
+    HostMemoryOption,
     InstanceName,
     MemoryOption,
     MicrobatchesOption,
@@ -43,6 +44,7 @@ class ResourceOptions:
     devices: DevicesOption = None
     microbatches: MicrobatchesOption = None
     weight_copies: WeightCopiesOption = None
+    host_memory: HostMemoryOption = None
 
     def resources(self) -> Resources:
         """Return the resources that they say."""
@@ -55,6 +57,7 @@ class ResourceOptions:
             self.devices,
             self.microbatches,
             self.weight_copies,
+            self.host_memory,
         )
 
 

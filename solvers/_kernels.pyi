@@ -391,6 +391,28 @@ class MessageBound:
     def num_states(self) -> int: ...
     def multipliers(self) -> list[float]: ...
 
+class TrainingStepPlan: ...
+
+class TrainingSteps:
+    def __init__(
+        self,
+        times: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        transfers: NDArray[np.int64],
+        others: NDArray[np.int64],
+        input_bytes: int,
+        memory_bytes: int,
+    ) -> None: ...
+    def plan(
+        self,
+        order: Sequence[tuple[int, int]],
+        choices: Sequence[tuple[int, bool, bool, bool, bool, bool]],
+        weights_ahead: int,
+        activations_ahead: int,
+    ) -> TrainingStepPlan: ...
+    def period_ns(self, plan: TrainingStepPlan) -> int: ...
+    def events(self, plan: TrainingStepPlan) -> list[tuple[int, int, int, int]]: ...
+
 class PhaseTable:
     def __init__(
         self,

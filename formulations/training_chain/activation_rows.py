@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.training_chain.around import Around
 from jettison.formulations.training_chain.training_scale import TrainingScale
@@ -53,24 +55,26 @@ class ActivationRows:
     def _add_columns(self, cut: int) -> None:
         builder, around = self._builder, self._around
         number = around.stage_of(cut)
+        below = math.fsum(self._saved[i] + self._output[i] for i in range(1, number))
         for i in range(1, number):
             self._kept[i, cut] = builder.add_column(f"k_{i}_{cut}", upper=1.0)
             self._plain[i, cut] = builder.add_column(f"p_{i}_{cut}", upper=1.0)
         if number > 1:
-            self._on_device[cut] = builder.add_column(f"dev_{cut}")
-            self._on_host[cut] = builder.add_column(f"off_{cut}")
+            self._on_device[cut] = builder.add_column(f"dev_{cut}", upper=below)
+            self._on_host[cut] = builder.add_column(f"off_{cut}", upper=below)
         if cut == 0:
             return
-        self._so_far[cut] = builder.add_column(f"sent_{cut}")
-        self.brought[cut].append(builder.add_column(f"ua_{cut}"))
-        self.sent[cut].append(builder.add_column(f"da_{cut}"))
+        most = math.fsum(self._saved.values()) + math.fsum(self._output.values())
+        self._so_far[cut] = builder.add_column(f"sent_{cut}", upper=most)
+        self.brought[cut].append(builder.add_column(f"ua_{cut}", upper=most))
+        self.sent[cut].append(builder.add_column(f"da_{cut}", upper=most))
         if not around.is_operation(cut):
             # Stages that may run again in a gap: those whose first forward operation has ended, and
             # whose backward operation has not.
             last = number - 1 if around.is_forward(cut) else number
             for i in range(1, last + 1):
-                self._again[cut, i] = builder.add_column(f"R_{cut}_{i}")
-                self._again_all[cut, i] = builder.add_column(f"S_{cut}_{i}")
+                self._again[cut, i] = builder.add_column(f"R_{cut}_{i}", upper=1.0)
+                self._again_all[cut, i] = builder.add_column(f"S_{cut}_{i}", upper=1.0)
 
     def _add_existing(self, cut: int) -> None:
         """Add (exists), (input) and (ready)."""
@@ -135,13 +139,12 @@ class ActivationRows:
         runs = sorted(i for gap, i in self._again if gap == cut)
         for i in runs:
             again, again_all = self._again[cut, i], self._again_all[cut, i]
-            builder.add_row(f"all_{cut}_{i}", [again_all, again], [1.0, -1.0], upper=0.0)
             if i > 1:
-                read = [self._again[cut, i - 1], self._kept[i - 1, cut - 1]]
-                read.append(self._plain[i - 1, cut - 1])
-                builder.add_row(
-                    f"reads_{cut}_{i}", [again, *read], [1.0, -1.0, -1.0, -1.0], upper=0.0
-                )
+                read = [self._again[cut, i - 1], self._again_all[cut, i - 1]]
+                read += [self._kept[i - 1, cut - 1], self._plain[i - 1, cut - 1]]
+                for name, column in (("reads", again), ("reads_all", again_all)):
+                    signs = [1.0, *[-1.0] * len(read)]
+                    builder.add_row(f"{name}_{cut}_{i}", [column, *read], signs, upper=0.0)
             self._add_kept(cut, i, again, again_all, is_fresh=i == fresh)
         self._add_balance(cut, number, runs, fresh)
 
@@ -160,8 +163,8 @@ class ActivationRows:
         columns = [self._kept[i, cut], again_all, *(column for column, _ in kept)]
         signs = [1.0, -1.0, *(sign for _, sign in kept)]
         builder.add_row(f"keeps_{i}_{cut}", columns, signs, upper=0.0)
-        columns = [self._plain[i, cut], again, again_all, *(column for column, _ in plain)]
-        signs = [1.0, -1.0, 1.0, *(sign for _, sign in plain)]
+        columns = [self._plain[i, cut], again, *(column for column, _ in plain)]
+        signs = [1.0, -1.0, *(sign for _, sign in plain)]
         builder.add_row(f"plain_{i}_{cut}", columns, signs, upper=one)
 
     def _add_balance(self, cut: int, number: int, runs: list[int], fresh: int | None) -> None:
@@ -172,7 +175,7 @@ class ActivationRows:
                 signs.append(sign)
         for i in runs:
             columns += [self._again[cut, i], self._again_all[cut, i]]
-            signs += [-self._output[i], self._output[i] - self._saved[i]]
+            signs += [-self._output[i], -self._saved[i]]
         if fresh is not None:
             columns.append(self._all[fresh])
             signs.append(self._output[fresh] - self._saved[fresh])
@@ -186,7 +189,8 @@ class ActivationRows:
         chain = self._scale.problem.instance
         return [
             (column, self._scale.time(chain.stage(i).forward_ns))
-            for (element, i), column in self._again.items()
+            for again in (self._again, self._again_all)
+            for (element, i), column in again.items()
             if element == gap
         ]
 

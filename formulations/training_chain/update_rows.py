@@ -68,16 +68,16 @@ class UpdateRows:
             able = self._chain.stage(i).host_can_update
             self._on_host[i] = builder.add_column(f"q_{i}", upper=1.0 if able else 0.0)
             self._absent[i] = builder.add_column(f"y_{i}", upper=1.0)
-            self._late[i] = builder.add_column(f"c_{i}")
-            self._copied[i] = builder.add_column(f"z_{i}")
+            self._late[i] = builder.add_column(f"c_{i}", upper=1.0)
+            self._copied[i] = builder.add_column(f"z_{i}", upper=1.0)
             for gap in around.gaps(i):
-                self._device[i, gap] = builder.add_column(f"x_{i}_{gap}")
-                self._moved_states[i, gap] = builder.add_column(f"xs_{i}_{gap}")
-                self._before[i, gap] = builder.add_column(f"n_{i}_{gap}")
-                self._after[i, gap] = builder.add_column(f"m_{i}_{gap}")
+                self._device[i, gap] = builder.add_column(f"x_{i}_{gap}", upper=1.0)
+                self._moved_states[i, gap] = builder.add_column(f"xs_{i}_{gap}", upper=1.0)
+                self._before[i, gap] = builder.add_column(f"n_{i}_{gap}", upper=1.0)
+                self._after[i, gap] = builder.add_column(f"m_{i}_{gap}", upper=1.0)
             if able:
                 for element in around.window(i):
-                    self._host[i, element] = builder.add_column(f"h_{i}_{element}")
+                    self._host[i, element] = builder.add_column(f"h_{i}_{element}", upper=1.0)
 
     def _of(self, columns: dict[tuple[int, int], int], stage: int) -> list[int]:
         return [
@@ -149,11 +149,11 @@ class UpdateRows:
                     upper=0.0,
                 )
 
-    def _moves(self, name: str, lists: list[list[int]]) -> list[int]:
-        """Add a column of what moves in each element."""
+    def _moves(self, name: str, lists: list[list[int]], total: float) -> list[int]:
+        """Add a column of what moves in each element, no more than a total."""
         found = []
         for element in range(self._around.num_elements):
-            column = self._builder.add_column(f"{name}_{element}")
+            column = self._builder.add_column(f"{name}_{element}", upper=total)
             lists[element].append(column)
             found.append(column)
         return found
@@ -161,10 +161,22 @@ class UpdateRows:
     def _add_inventories(self) -> None:
         around, total = self._around, self._around.num_elements
         first, last_backward = 0, around.backward(around.stages) - 1
-        brought = {
-            name: self._moves(name, self.brought) for name in ("u1", "uF", "uB", "uq", "uG", "uS")
+        totals = {
+            kind: math.fsum(sizes.values())
+            for kind, sizes in (("w", self._weights), ("G", self._gradient), ("S", self._states))
         }
-        sent = {name: self._moves(name, self.sent) for name in ("dF", "dr", "dz", "dG", "dS")}
+
+        def most(name: str) -> float:
+            return totals.get(name[1], totals["w"])
+
+        brought = {
+            name: self._moves(name, self.brought, most(name))
+            for name in ("u1", "uF", "uB", "uq", "uG", "uS")
+        }
+        sent = {
+            name: self._moves(name, self.sent, most(name))
+            for name in ("dF", "dr", "dz", "dG", "dS")
+        }
 
         def empty() -> list[Terms]:
             return [[] for _ in range(total)]
@@ -252,7 +264,8 @@ class UpdateRows:
                 None,
             ),
         ):
-            self._add_inventory(name, incoming, outgoing, pin)
+            limit = {"Gd": "G", "Gh": "G", "hS": "S", "gS": "S"}.get(name, "w")
+            self._add_inventory(name, incoming, outgoing, pin, totals[limit])
         copies = [(self._copied[i], -weights[i]) for i in self._stages if weights[i]]
         if copies:
             self._builder.add_row(
@@ -263,11 +276,16 @@ class UpdateRows:
             )
 
     def _add_inventory(
-        self, name: str, incoming: list[Terms], outgoing: list[Terms], pin: int | None
+        self,
+        name: str,
+        incoming: list[Terms],
+        outgoing: list[Terms],
+        pin: int | None,
+        total_size: float,
     ) -> None:
         builder, total = self._builder, self._around.num_elements
         columns = [
-            builder.add_column(f"{name}_{cut}", upper=0.0 if cut == pin else math.inf)
+            builder.add_column(f"{name}_{cut}", upper=0.0 if cut == pin else total_size)
             for cut in range(total)
         ]
         self._inventories[name] = columns
@@ -286,7 +304,10 @@ class UpdateRows:
     def _add_presence(self) -> None:
         """Add (past) and (present)."""
         builder, around, have = self._builder, self._around, self._inventories
-        self._waiting = [builder.add_column(f"qL_{cut}") for cut in range(around.num_elements)]
+        most = math.fsum(self._weights.values())
+        self._waiting = [
+            builder.add_column(f"qL_{cut}", upper=most) for cut in range(around.num_elements)
+        ]
         for cut in range(around.num_elements):
             # At the end of its forward operation a stage's own weights are an operand still.
             not_begun = [

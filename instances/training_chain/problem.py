@@ -7,7 +7,7 @@ from functools import cached_property
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
-from jettison.instances.core.memory import Alpha, Memory, bytes_of, parse_memory
+from jettison.instances.core.memory import Alpha, Amount, Memory, bytes_of, parse_memory
 from jettison.instances.remat_chain.chain import Chain
 
 
@@ -64,6 +64,8 @@ class TrainingChain:
                 expected="write an amount (96GiB) or a share of the peak that keeps all (60%)",
             )
         object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
+        if self.host_memory is not None:
+            object.__setattr__(self, "host_memory", _host_memory(self.host_memory))
 
     @cached_property
     def memory_bytes(self) -> int:
@@ -73,9 +75,7 @@ class TrainingChain:
     @cached_property
     def host_memory_bytes(self) -> int | None:
         """The limit of the host in bytes, if there is one."""
-        if self.host_memory is None:
-            return None
-        return bytes_of(parse_memory(self.host_memory), lambda: self.keep_all_peak_bytes)
+        return self.host_memory.size_bytes if isinstance(self.host_memory, Amount) else None
 
     @cached_property
     def link(self) -> Link:
@@ -113,3 +113,22 @@ class TrainingChain:
             left = saved + (chain.gradient_bytes(number - 1) if number > 1 else 0)
             peak = max(peak, max(running, left) + stage.gradient_of_weights_bytes)
         return resident + peak
+
+
+def _host_memory(given: str | int | Memory) -> Amount:
+    """Read an amount of host memory, to which a share or a ratio means nothing.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is not an amount.
+    """
+    try:
+        found = parse_memory(given)
+    except InputError as refused:
+        raise InputError(
+            str(given), field="host_memory", expected="write an amount (256GiB)"
+        ) from refused
+    if not isinstance(found, Amount):
+        raise InputError(f"{given}", field="host_memory", expected="write an amount (256GiB)")
+    return found

@@ -127,8 +127,8 @@ class ProblemKind(Generic[P]):
     methods
         Returns its methods, the default one first.
     takes
-        Those of ``bandwidth``, ``transfers``, ``models``, ``devices``, ``microbatches`` and
-        ``weight_copies`` that it uses.
+        Those of ``bandwidth``, ``transfers``, ``models``, ``devices``, ``microbatches``,
+        ``weight_copies`` and ``host_memory`` that it uses.
     needs
         The resources that must be given, ``memory`` among them.
     narrow_class

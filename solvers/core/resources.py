@@ -24,6 +24,8 @@ class Resources:
     devices, microbatches, weight_copies
         A pipeline: its devices, the micro-batches of a step, and how many times the weights of a
         device stay there.
+    host_memory
+        The memory of the host, for problems that move tensors there and may run out of it.
     """
 
     memory: str | None
@@ -34,6 +36,7 @@ class Resources:
     devices: int | None = None
     microbatches: int | None = None
     weight_copies: int | None = None
+    host_memory: str | None = None
 
     @property
     def memory_text(self) -> str:

@@ -330,6 +330,10 @@ def _read_solution(
             dual_bound = objective
         row_duals = np.array(ending.solution.row_dual, dtype=float)
         reduced_costs = np.array(ending.solution.col_dual, dtype=float)
+    elif ending.status == status.kUnknown and ending.solution.dual_valid:
+        # The interior point method came close, not as close as asked; multipliers prove what they
+        # prove (`exact_dual_bound`).
+        row_duals = np.array(ending.solution.row_dual, dtype=float)
     record.add_progress(Progress(seconds, objective, dual_bound, nodes))
     dual_bound = record.trace[-1].dual_bound
     termination = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEventKind
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.training_chain.plan_schedule import step_of_order
+from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
     JointPlan,
     StageChoice,
@@ -46,7 +46,7 @@ def everything_offloaded(problem: TrainingChain) -> TimedStep | None:
     ]
     places = [choice.update for choice in plan.stages]
     order = StepOrder(with_updates(chain, operations, places), frozenset(sent))
-    return step_of_order(problem, order, plan)
+    return PlanTimer(problem).of_order(order, plan)
 
 
 def solve_all_on_host(problem: TrainingChain, options: SolveOptions) -> Outcome:

@@ -20,7 +20,7 @@ from jettison.solvers.core.params import Params
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.rotor_exact import refine
-from jettison.solvers.training_chain.plan_schedule import step_of_order
+from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
     JointPlan,
     StageChoice,
@@ -64,6 +64,7 @@ def steps_of_splits(problem: TrainingChain, params: SplitParams) -> Iterator[Tim
     """Yield the timed steps of all divisions."""
     chain, memory_bytes = problem.instance, problem.memory_bytes
     bare = _without_activations(chain)
+    timer = PlanTimer(problem)
     least_bytes = WeightOffload(bare, memory_bytes, problem.link).cycle.least_memory_bytes
     all_bytes = sum(stage.weight_bytes for stage in chain)
     gradient_bytes = max(stage.gradient_of_weights_bytes for stage in chain)
@@ -77,7 +78,7 @@ def steps_of_splits(problem: TrainingChain, params: SplitParams) -> Iterator[Tim
         seen.add(weights_bytes)
         computed = _recomputed(chain, activations_bytes, params.gap)
         if computed is not None:
-            yield from _together(problem, bare, weights_bytes, computed)
+            yield from _together(problem, timer, bare, weights_bytes, computed)
     yield None
 
 
@@ -104,7 +105,11 @@ def _recomputed(chain: Chain, memory_bytes: int, gap: float) -> tuple[ChainOpera
 
 
 def _together(
-    problem: TrainingChain, bare: Chain, weights_bytes: int, computed: tuple[ChainOperation, ...]
+    problem: TrainingChain,
+    timer: PlanTimer,
+    bare: Chain,
+    weights_bytes: int,
+    computed: tuple[ChainOperation, ...],
 ) -> Iterator[TimedStep | None]:
     chain = problem.instance
     posed = WeightOffload(bare, weights_bytes, problem.link)
@@ -127,8 +132,7 @@ def _together(
             places = [choice.update for choice in plan.stages]
             order = order_of_chain(chain, computed, frozenset(), places)
             for depth in DEPTHS:
-                yield step_of_order(
-                    problem,
+                yield timer.of_order(
                     order,
                     plan._replace(weights_ahead=depth, activations_ahead=depth),
                 )

@@ -6,12 +6,12 @@ The model is in `jettison.formulations.training_chain.cycle_bound`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from jettison.formulations.training_chain.cycle_bound import build_cycle_bound
+from jettison.formulations.training_chain.cycle_bound import CycleBoundModel, build_cycle_bound
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import Bound, Evidence, exact_bound
+from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.params import Params
@@ -19,11 +19,8 @@ from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
+from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.training_chain.least_memory import training_infeasibility
-
-# By how much the optimum of HiGHS may be too high, as a share of it.
-_SOLVER_TOLERANCE = 1e-5
-_OPTIMAL = {Termination.COMPLETED, Termination.GAP_REACHED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +32,15 @@ class CycleParams(Params):
     most_stages
         Longer chains are declined: the model has about 15 columns for each pair of stages.
     most_stages_for_simplex
-        Stages up to which the simplex method solves it. Above, the interior point method is faster;
-        it has to go on to a basis, without which it has ended far from an optimum.
+        Stages up to which the simplex method solves it. Above, the interior point method is faster.
+    gap_without_a_basis
+        Share of the optimum by which the bound of the interior point may be below it. Where it is
+        by more, the method goes on to a basis.
     """
 
-    most_stages: int = 80
+    most_stages: int = 100
     most_stages_for_simplex: int = 8
+    gap_without_a_basis: float = 1e-3
 
 
 CYCLE = CycleParams()
@@ -56,8 +56,7 @@ def bound_training_cycle(
     Returns
     -------
     Outcome
-        A bound for all schedules in exact arithmetic, and the optimum of the solver where that is
-        larger; or the proof that nothing fits.
+        A bound for all schedules in exact arithmetic, or the proof that nothing fits.
     """
     refused = training_infeasibility(problem)
     if refused is not None:
@@ -76,32 +75,54 @@ def bound_training_cycle(
     clock = Clock(options.time_limit_s)
     built = build_cycle_bound(problem)
     work = {"rows": built.model.num_rows, "columns": built.model.num_columns}
-    is_small = stages <= params.most_stages_for_simplex
-    highs = HighsOptions(
-        time_limit_s=None if math.isinf(clock.left_s) else clock.left_s,
-        threads=options.threads,
-        seed=options.seed,
-        linear_algorithm=LinearAlgorithm.CHOOSE if is_small else LinearAlgorithm.CROSSOVER,
-    )
-    try:
-        solution = solve_in_time(built.model, highs)
-    except SolverError as failed:
-        return Outcome(
-            termination=Termination.ERROR, bounds=(base,), work=work, note=f"the model: {failed}"
+    proved_ns, termination, note = 0, Termination.ERROR, None
+    for algorithm in _algorithms(stages, params):
+        if not clock.left_s:
+            break
+        highs = HighsOptions(
+            time_limit_s=None if math.isinf(clock.left_s) else clock.left_s,
+            threads=options.threads,
+            seed=options.seed,
+            linear_algorithm=algorithm,
         )
-    bounds: tuple[Bound, ...] = (base,)
-    note = "the model was not solved to the end" if solution.row_duals is None else None
-    if solution.row_duals is not None:
-        proved = exact_dual_bound(built.model, solution.row_duals)
-        if proved is not None:
-            bounds = (exact_bound(built.scale.time_ns(proved), ScheduleClass.ALL, "cycle"),)
-    if solution.objective is not None and solution.termination in _OPTIMAL:
-        lowered = solution.objective * (1 - _SOLVER_TOLERANCE)
-        time_ns = math.floor(lowered * built.scale.times.unit * built.scale.times.factor)
-        if time_ns > bounds[0].time_ns:
-            # Multipliers prove less where they are a little below zero for a column without limit.
-            bounds += (replace(bounds[0], time_ns=time_ns, evidence=Evidence.SOLVER),)
-    return Outcome(termination=solution.termination, bounds=bounds, work=work, note=note)
+        try:
+            solution = solve_in_time(built.model, highs)
+        except SolverError as failed:
+            note = f"the model: {failed}"
+            continue
+        if solution.termination in {Termination.TIME_LIMIT, Termination.INTERRUPTED}:
+            termination, note = solution.termination, "the model was not solved to the end"
+            break
+        proved = _proved(built, solution)
+        if proved is None:
+            note = "the multipliers of the model prove nothing"
+            continue
+        proved_ns = max(proved_ns, proved[0])
+        termination, note = Termination.COMPLETED, None
+        if proved[1] <= params.gap_without_a_basis:
+            break
+    if proved_ns > base.time_ns:
+        base = exact_bound(proved_ns, ScheduleClass.ALL, "cycle")
+    return Outcome(termination=termination, bounds=(base,), work=work, note=note)
+
+
+def _algorithms(stages: int, params: CycleParams) -> tuple[LinearAlgorithm, ...]:
+    if stages <= params.most_stages_for_simplex:
+        return (LinearAlgorithm.CHOOSE,)
+    return LinearAlgorithm.INTERIOR, LinearAlgorithm.CROSSOVER
+
+
+def _proved(built: CycleBoundModel, solution: ModelSolution) -> tuple[int, float] | None:
+    """Return the bound of a solution's multipliers, and by which share it misses its objective."""
+    if solution.row_duals is None:
+        return None
+    proved = exact_dual_bound(built.model, solution.row_duals)
+    if proved is None:
+        return None
+    gap = math.inf
+    if solution.objective is not None and solution.objective > 0:
+        gap = 1 - float(proved) / solution.objective
+    return built.scale.time_ns(proved), gap
 
 
 def _has_updates(problem: TrainingChain) -> bool:

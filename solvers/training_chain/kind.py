@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def _pose(chain: Chain, resources: Resources) -> TrainingChain:
     assert resources.bandwidth is not None
-    return TrainingChain(chain, resources.memory_text, resources.bandwidth)
+    memory, host_memory = resources.memory_text, resources.host_memory
+    return TrainingChain(chain, memory, resources.bandwidth, host_memory)
 
 
 def _replay(problem: TrainingChain, schedule: TrainingSchedule) -> Replay:
@@ -65,7 +66,7 @@ TRAINING_CHAIN = ProblemKind(
     pose=_pose,
     replay=_replay,
     methods=_methods,
-    takes=frozenset({"bandwidth"}),
+    takes=frozenset({"bandwidth", "host_memory"}),
     needs=frozenset({"memory", "bandwidth"}),
     reference=lambda problem: Reference(problem.base_time_ns, "waiting and recomputation"),
     model_files=_model_files,

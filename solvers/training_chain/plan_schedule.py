@@ -1,21 +1,53 @@
-"""Schedules of joint plans: order, layout and timing together."""
+"""Schedules of joint plans: order and timing together."""
 
 from __future__ import annotations
 
 from jettison.instances.training_chain.problem import TrainingChain
-from jettison.solvers.training_chain.stage_choices import JointPlan, possible
-from jettison.solvers.training_chain.step_layout import StepLayout
+from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace, possible
 from jettison.solvers.training_chain.step_order import StepOrder, order_of_plan
-from jettison.solvers.training_chain.step_timing import TimedStep, timed_step
+from jettison.solvers.training_chain.step_timing import StepTimer, TimedStep
 
 
-def step_of_plan(problem: TrainingChain, plan: JointPlan) -> TimedStep | None:
-    """Return the timed step of a plan; None where it does not fit."""
-    plan = possible(problem.instance, plan)
-    return step_of_order(problem, order_of_plan(problem.instance, plan), plan)
+class PlanTimer:
+    """Timer of joint plans of one problem.
 
+    Parameters
+    ----------
+    problem
+        The problem.
+    """
 
-def step_of_order(problem: TrainingChain, order: StepOrder, plan: JointPlan) -> TimedStep | None:
-    """Return the timed step of an order, with the weights and states of a plan."""
-    layout = StepLayout(problem, order, plan.stages, plan.weights_ahead, plan.activations_ahead)
-    return timed_step(problem, layout)
+    def __init__(self, problem: TrainingChain) -> None:
+        self._problem = problem
+        self._chain = problem.instance
+        self._timer = StepTimer(problem)
+
+    def of_plan(self, plan: JointPlan) -> TimedStep | None:
+        """Return the timed step of a plan; None where it does not fit."""
+        plan = possible(self._chain, plan)
+        return self.of_order(order_of_plan(self._chain, plan), plan)
+
+    def of_order(self, order: StepOrder, plan: JointPlan) -> TimedStep | None:
+        """Return the timed step of an order, with the weights and states of a plan."""
+        limit_bytes = self._problem.host_memory_bytes
+        if limit_bytes is None:
+            return self._timer.timed(order, plan)
+        if self._least_host_bytes(plan) > limit_bytes:
+            return None
+        step = self._timer.timed(order, plan)
+        return step if step is not None and self._fits_host(step) else None
+
+    def _least_host_bytes(self, plan: JointPlan) -> int:
+        """Return what the host has all the time: weights and states that it updates."""
+        return sum(
+            stage.weight_bytes + stage.optimizer_state_bytes
+            for stage, choice in zip(self._chain, plan.stages, strict=True)
+            if choice.update is UpdatePlace.HOST
+        )
+
+    def _fits_host(self, step: TimedStep) -> bool:
+        """Tell if the replay finds that the host has the memory; it takes as long as many steps."""
+        problem = self._problem
+        return step.schedule.replay(
+            self._chain, problem.link, problem.memory_bytes, problem.host_memory_bytes
+        ).valid

@@ -39,6 +39,17 @@ def test_a_step_is_solved_drawn_tabulated_saved_and_judged(steps: Terminal) -> N
     assert "a valid schedule" in out
 
 
+def test_a_host_without_memory_leaves_only_plans_that_move_nothing(steps: Terminal) -> None:
+    line = "solve training-chain steps.json --memory 100% --bandwidth 1GB/s --gap 0.9"
+    found = steps.json(f"{line} --host-memory 0B -o still.json")
+    assert found["time_ns"] >= found["lower_bound_ns"]
+    events = json.loads((steps.folder / "still.json").read_text())["events"]
+    assert not any("offload" in str(event) or "prefetch" in str(event) for event in events)
+    status, _, error = steps.run(f"{line} --host-memory 50%")
+    assert status == 2
+    assert "host_memory" in error
+
+
 def test_all_methods_stand_in_one_table(steps: Terminal) -> None:
     found = steps.json(f"compare {ARGUMENTS} {SOON}")["results"]
     assert [item["method"] for item in found] == [

@@ -7,7 +7,7 @@ from pathlib import Path
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.period_plot import plot_period
 from jettison.schedules.training_chain.stage_table import stage_table
-from jettison.solvers.training_chain.plan_schedule import step_of_plan
+from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
     JointPlan,
     StageChoice,
@@ -22,7 +22,7 @@ STREAMED = StageChoice(saved=Way.AGAIN, away_between=True, away_after=True, upda
 
 
 def test_the_picture_has_a_lane_for_each_resource_and_memory_by_kind(tmp_path: Path) -> None:
-    step = step_of_plan(PROBLEM, JointPlan((STREAMED,) * len(CHAIN)))
+    step = PlanTimer(PROBLEM).of_plan(JointPlan((STREAMED,) * len(CHAIN)))
     assert step is not None
     verdict = step.schedule.replay(CHAIN, PROBLEM.link, PROBLEM.memory_bytes)
     figure = plot_period(verdict, title="mine")
@@ -39,7 +39,7 @@ def test_the_picture_has_a_lane_for_each_resource_and_memory_by_kind(tmp_path: P
 
 
 def test_the_table_says_what_moves_and_where_updates_run() -> None:
-    step = step_of_plan(PROBLEM, JointPlan((STREAMED,) * len(CHAIN)))
+    step = PlanTimer(PROBLEM).of_plan(JointPlan((STREAMED,) * len(CHAIN)))
     assert step is not None
     table = stage_table(CHAIN, step.schedule).set_index("name")
     # The loss keeps what it saves, the stage without weights is not updated.

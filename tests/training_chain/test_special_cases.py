@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from fractions import Fraction
 
 import jettison as jt
 from jettison.instances.remat_chain.chain import Chain
@@ -12,6 +13,7 @@ from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from tests.drawing.chains import stage_of
+from tests.remat_offload.oracles.unrestricted import OffloadSearch
 from tests.training_chain.oracles.search import least_time
 from tests.training_chain.test_bounds import given
 
@@ -117,3 +119,25 @@ def test_activations_alone_never_take_longer_than_rotor_beside_the_weights() -> 
         compared += 1
         assert jt.solve(replace(problem, memory="100%")).time_ns == chain.base_time_ns
     assert compared > 3
+
+
+def test_activations_alone_have_the_optimum_of_recomputing_and_offloading() -> None:
+    # Both searches are over all schedules, and share no code.
+    chance = random.Random(11)
+    above = infeasible = 0
+    for seed in range(12):
+        stages = []
+        for number in (1, 2):
+            output = chance.randint(1, 2) if number < 2 else 0
+            saved = output + chance.randint(0, 2)
+            forward_ns, backward_ns = chance.randint(1, 2), chance.randint(1, 2)
+            stages.append(stage_of(f"s{number}", forward_ns, backward_ns, output, saved))
+        chain = Chain("activations", 0, tuple(stages))
+        memory = chance.randint(chain.store_all_peak_bytes // 2, chain.store_all_peak_bytes)
+        found = least_time(tuple(given(stage) for stage in chain), memory, 1)
+        expected = OffloadSearch(chain, memory, Fraction(1)).fastest()
+        assert (None if found is None else found.time) == expected, seed
+        infeasible += expected is None
+        above += expected is not None and expected > chain.base_time_ns
+    assert above
+    assert infeasible

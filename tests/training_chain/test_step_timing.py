@@ -7,15 +7,18 @@ import random
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.solvers.training_chain.all_on_host import everything_offloaded
 from jettison.solvers.training_chain.least_memory import training_infeasibility
-from jettison.solvers.training_chain.plan_schedule import step_of_plan
+from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
     JointPlan,
     StageChoice,
     UpdatePlace,
     Way,
+    possible,
 )
-from jettison.solvers.training_chain.step_timing import TimedStep
+from jettison.solvers.training_chain.step_order import order_of_plan
+from jettison.solvers.training_chain.step_timing import StepTimer, TimedStep
 from tests.drawing.training_steps import random_problem
+from tests.training_chain.oracles.step_timing import slowly_timed_step
 
 
 def random_plan(chance: random.Random, stages: int) -> JointPlan:
@@ -33,6 +36,22 @@ def random_plan(chance: random.Random, stages: int) -> JointPlan:
     return JointPlan(choices, chance.randint(0, 6), chance.randint(0, 6))
 
 
+def test_the_kernel_finds_the_same_step_as_the_slow_timing() -> None:
+    chance = random.Random(20)
+    timed = 0
+    for seed in range(400):
+        problem = random_problem(chance, chance.randint(1, 6))
+        plan = possible(problem.instance, random_plan(chance, len(problem.instance)))
+        order = order_of_plan(problem.instance, plan)
+        found = StepTimer(problem).timed(order, plan)
+        expected = slowly_timed_step(problem, order, plan)
+        assert (found is None) == (expected is None), seed
+        if found is not None and expected is not None:
+            timed += 1
+            assert found.schedule == expected.schedule, seed
+    assert timed > 100
+
+
 def is_confirmed(problem: TrainingChain, step: TimedStep) -> bool:
     """Replay a step within the memory of its problem."""
     verdict = step.schedule.replay(problem.instance, problem.link, problem.memory_bytes)
@@ -44,7 +63,7 @@ def test_the_replay_confirms_every_plan_that_is_timed() -> None:
     timed = 0
     for seed in range(600):
         problem = random_problem(chance, chance.randint(1, 6))
-        step = step_of_plan(problem, random_plan(chance, len(problem.instance)))
+        step = PlanTimer(problem).of_plan(random_plan(chance, len(problem.instance)))
         if step is not None:
             timed += 1
             assert is_confirmed(problem, step), seed
@@ -75,7 +94,7 @@ def test_a_plan_that_keeps_everything_takes_no_time_beside_the_operations() -> N
         problem = random_problem(chance, chance.randint(1, 5))
         chain = problem.instance
         problem = TrainingChain(chain, "100%", problem.link)
-        step = step_of_plan(problem, JointPlan((StageChoice(),) * len(chain)))
+        step = PlanTimer(problem).of_plan(JointPlan((StageChoice(),) * len(chain)))
         assert step is not None, seed
         updates_ns = sum(stage.update_ns for stage in chain)
         assert step.period_ns == chain.base_time_ns + updates_ns, seed

@@ -1,0 +1,109 @@
+"""One budget on measured chains: the joint plan, its gap to the bound, every baseline beside it.
+
+Run: ``python benchmarks/one_budget.py [--limit 30] [--bound-limit 300] [--output FILE.csv]
+[INSTANCE ...]``. A row is a chain in a memory with a link: whether it fits or is proved not to; the
+step of the joint search, the larger of the bounds and the gap as a share of the step; the step of
+each baseline, and CPU seconds of search and bounds. Limits are in seconds of the clock for each
+method; the bounds have a limit of their own, and the search hardly any of its time for them. A row
+in which the search is worse than a baseline ends the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from pathlib import Path
+
+from cpu_clock import cpu_seconds
+
+import jettison as jt
+from jettison.instances.training_chain.problem import TrainingChain
+from jettison.solvers.core.method import Promise
+from jettison.solvers.training_chain.methods import METHODS
+
+# Chain with the optimizer of its training, memories of the card and of smaller ones, links.
+ROWS = (
+    ("opt-350m-b1-2080-adam", "8GiB", "12GB/s"),
+    ("opt-350m-b1-2080-adam", "4GiB", "12GB/s"),
+    ("llama-3-8b-b1-gh200", "96GiB", "50GB/s"),
+    ("llama-3-8b-b1-gh200", "48GiB", "50GB/s"),
+    ("opt-30b-b4-gh200", "96GiB", "50GB/s"),
+    ("opt-30b-b4-gh200", "96GiB", "400GB/s"),
+    ("opt-30b-b4-gh200", "64GiB", "50GB/s"),
+    ("opt-30b-b4-gh200", "4GiB", "50GB/s"),
+    ("gpt3-6.7b-b1-v100-adam", "32GiB", "12GB/s"),
+    ("gpt3-13b-b1-v100-adam", "32GiB", "12GB/s"),
+)
+BASELINES = tuple(method.name for method in METHODS if method.promise is Promise.HEURISTIC)
+BOUNDS = tuple(method.name for method in METHODS if method.promise is Promise.BOUND)
+NS_PER_S = 10**9
+
+
+def seconds_of(time_ns: int | None) -> str:
+    """Return a time in seconds as it is written, empty where there is none."""
+    return "" if time_ns is None else f"{time_ns / NS_PER_S:.4f}"
+
+
+def row_of(
+    name: str, memory: str, bandwidth: str, limit_s: float, bound_limit_s: float
+) -> dict[str, str]:
+    """Solve a row with every method.
+
+    Raises
+    ------
+    RuntimeError
+        If the default method is worse than a baseline.
+    """
+    problem = TrainingChain(jt.load(name), memory, bandwidth)
+    began_s = cpu_seconds()
+    found = jt.solve(problem, time_limit=limit_s, params={"share_of_bound": 0.001})
+    searched_s = cpu_seconds()
+    bounds = [jt.solve(problem, name, time_limit=bound_limit_s) for name in BOUNDS]
+    bounded_s = cpu_seconds()
+    bound_ns = max((bound.lower_bound_ns or 0 for bound in bounds), default=0)
+    fits = "yes" if found.time_ns is not None else "unknown"
+    if found.infeasibility is not None:
+        fits = "proved not to"
+    row = {"instance": name, "memory": memory, "bandwidth": bandwidth, "fits": fits}
+    row["base_s"] = seconds_of(problem.base_time_ns)
+    row["bound_s"] = seconds_of(bound_ns or None)
+    row["local-search_s"] = seconds_of(found.time_ns)
+    row["gap_percent"] = ""
+    if found.time_ns is not None:
+        row["gap_percent"] = f"{100 * (1 - bound_ns / found.time_ns):.2f}"
+    row["search_cpu_s"] = f"{searched_s - began_s:.1f}"
+    row["bounds_cpu_s"] = f"{bounded_s - searched_s:.1f}"
+    for method in BASELINES:
+        time_ns = jt.solve(problem, method, time_limit=limit_s).time_ns
+        row[f"{method}_s"] = seconds_of(time_ns)
+        if time_ns is not None and (found.time_ns is None or found.time_ns > time_ns):
+            raise RuntimeError(f"{name}: {method} takes {time_ns} ns, the search {found.time_ns}")
+    return row
+
+
+def main() -> None:
+    """Print the table, and write it to a file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limit", type=float, default=30.0, help="wall-clock seconds of a method")
+    parser.add_argument("--bound-limit", type=float, default=300.0, help="the same of a bound")
+    parser.add_argument("--output", type=Path, help="CSV file")
+    parser.add_argument("instances", nargs="*", help="rows of these instances only")
+    given = parser.parse_args()
+    rows = []
+    for name, memory, bandwidth in ROWS:
+        if given.instances and name not in given.instances:
+            continue
+        rows.append(row_of(name, memory, bandwidth, given.limit, given.bound_limit))
+        print(" ".join(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
+        if given.output is not None:
+            with given.output.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+    if not rows:
+        sys.exit("no row of these instances")
+
+
+if __name__ == "__main__":
+    main()
