@@ -1,9 +1,9 @@
 """XLA's temporary memory of steps in JAX under plans and common policies, beside the prediction.
 
-Prints one line of CSV for each step, policy and limit; needs JAX. `predicted_bytes` is from the graph
-alone, `corrected_bytes` has the error for the plan that was compiled before. The options of the compiler and
-the separators were chosen by the perceptron and the transformer, the other steps came later. From
-the root of the repository, for all steps or those that are named::
+Prints one line of CSV for each step, policy and limit; needs JAX. `predicted_bytes` is from the
+graph alone, `corrected_bytes` has the error for the plan that was compiled before. The options of
+the compiler and the separators were chosen by the perceptron and the transformer, the other steps
+came later. From the root of the repository, for all steps or those that are named::
 
     python -m benchmarks.jax_policies > benchmarks/jax_policies.csv
 """

@@ -11,7 +11,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 
 pytest.importorskip("jax", reason="JAX is not installed (jettison[jax])")
 
-from jettison.jax.result_buffers import temporary_peak_bytes  # noqa: E402
+from jettison.jax.result_buffers import temporary_peak_bytes
 
 pytestmark = pytest.mark.jax
 
