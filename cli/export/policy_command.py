@@ -118,7 +118,7 @@ def export_policy(
     jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 80% --to joint-graph -o joint.py;
     jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 80% --to torch-knapsack -o hook.py;
     jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 80% --to torchtitan -o titan.py;
-    jettison export-policy step.json --memory 60% --to jax -o policy.py
+    jettison export-policy step.json --memory 75% --to jax -o policy.py
     """
     checked_output(output)
     if output.suffix not in {".json", ".py"}:
