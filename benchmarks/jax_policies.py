@@ -1,8 +1,9 @@
 """XLA's temporary memory of steps in JAX under plans and common policies, beside the prediction.
 
-Prints one line of CSV for each step, policy and limit; needs JAX. The options of the compiler and
-the separators were chosen by the perceptron and the transformer, the other steps came later. From
-the root of the repository, for all steps or those that are named::
+Prints one line of CSV for each step, policy and limit; needs JAX. `predicted_bytes` is from the
+graph alone, `corrected_bytes` has the error for the plan that was compiled before. The options of
+the compiler and the separators were chosen by the perceptron and the transformer, the other steps
+came later. From the root of the repository, for all steps or those that are named::
 
     python -m benchmarks.jax_policies > benchmarks/jax_policies.csv
 """
@@ -141,6 +142,7 @@ def rows(name: str) -> Iterator[list[object]]:
                     row.compiled_bytes,
                     row.little_memory_bytes,
                     row.predicted_bytes,
+                    "",
                     f"{row.overhead:.4f}",
                     "",
                     "",
@@ -151,7 +153,8 @@ def rows(name: str) -> Iterator[list[object]]:
             limit,
             plan.compiled_bytes,
             "",
-            plan.predicted_peak_bytes,
+            planned.uncorrected_bytes,
+            plan.predicted_temporary_bytes,
             f"{plan.overhead:.4f}",
             f"{plan.least_overhead:.4f}",
             f"{seconds:.1f}",
@@ -168,6 +171,7 @@ def main() -> None:
             "xla_bytes",
             "xla_little_memory_bytes",
             "predicted_bytes",
+            "corrected_bytes",
             "overhead",
             "bound",
             "cpu_seconds",

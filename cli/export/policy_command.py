@@ -113,8 +113,11 @@ def export_policy(
     Time and peak are those of the step that follows, by the replay. Where the time limit ended the
     search, the best policy so far is written, and the exit status is 4.
 
-    Examples: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
-    -o policy.py; jettison export-policy step.json --memory 60% --to jax -o policy.py
+    Examples: jettison export-policy small:build --memory 80% --to torch-sac -o sac.py;
+    jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 80% --to joint-graph -o joint.py;
+    jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 80% --to torch-knapsack -o hook.py;
+    jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 80% --to torchtitan -o titan.py;
+    jettison export-policy step.json --memory 75% --to jax -o policy.py
     """
     checked_output(output)
     if output.suffix not in {".json", ".py"}:

@@ -75,7 +75,8 @@ def _prose(text: str | None) -> str:
         joined = " ".join(paragraph.split())
         example = re.fullmatch(r"Examples?: (jettison .*)", joined)
         if example:
-            paragraphs.append(f".. code-block:: sh\n\n   {example[1]}")
+            commands = example[1].replace("; jettison ", "\njettison ").splitlines()
+            paragraphs.append("\n   ".join((".. code-block:: sh\n", *commands)))
         else:
             paragraphs.append(_escaped(joined))
     return "\n\n".join(paragraphs)

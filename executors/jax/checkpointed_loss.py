@@ -68,6 +68,18 @@ class CheckpointedLoss:
         """The graph of the step that the plan was made for."""
         return self._search.graph(self.plan.loops).graph
 
+    @property
+    def uncorrected_bytes(self) -> int:
+        """Temporary memory that was predicted for the plan before anything was compiled.
+
+        The plan that is compiled second, or later, has the error of the one before in its
+        prediction (`PolicyPlan.predicted_temporary_bytes`).
+        """
+        step = self._search.graph(self.plan.loops)
+        if self.plan.is_plain:
+            return step.temporary_bytes(range(step.num_forward))
+        return step.temporary_bytes({step.position_of_name[name] for name in self.plan.saved})
+
     def report(self) -> MemoryReport:
         """Return XLA's temporary memory beside that of the plain step and the common policies.
 

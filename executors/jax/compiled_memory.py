@@ -27,6 +27,11 @@ LITTLE_MEMORY_ON_CPU: Options = {
     **BARRIERS_ON_CPU,
     "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
 }
+# What is compiled for its analysis never runs: buffers are assigned before LLVM gets the kernels.
+_UNOPTIMIZED_KERNELS_ON_CPU: Options = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+}
 
 COMMON_POLICIES: Mapping[str, Policy] = {
     name: getattr(jax.checkpoint_policies, name)
@@ -98,7 +103,8 @@ def compiled_memory(
 
     shapes = [item for item in cotangents if item.shape != ()]
     lowered = jax.jit(of_given).lower(list(arguments), shapes)
-    analysis = lowered.compile(compiler_options=dict(options) or None).memory_analysis()
+    kernels = _UNOPTIMIZED_KERNELS_ON_CPU if jax.default_backend() == "cpu" else {}
+    analysis = lowered.compile(compiler_options={**kernels, **options} or None).memory_analysis()
     return CompiledMemory(
         temporary_bytes=int(analysis.temp_size_in_bytes),
         result_bytes=int(analysis.output_size_in_bytes),

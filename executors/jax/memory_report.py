@@ -32,8 +32,8 @@ class MemoryRow:
     default_bytes
         The same with XLA's defaults.
     predicted_bytes, overhead
-        Peak and share of what is computed again, by the model; of the plain step those of a step
-        that saves everything.
+        Temporary memory and share of what is computed again, by the model; of the plain step those
+        of a step that saves everything.
     """
 
     policy: str
@@ -88,10 +88,11 @@ def memory_report(search: PolicySearch, plan: PolicyPlan) -> MemoryReport:
         again = frozenset(range(step.num_forward)).difference(_saved_by(name, step))
         run = measure_saved_set(step.graph, lazy_computations(step.graph, again))
         overhead = run.time_ns / step.graph.base_time_ns - 1
-        rows.append(_row(name, found, run.peak_bytes, overhead))
+        rows.append(_row(name, found, step.temporary_bytes(_saved_by(name, step)), overhead))
     names = (*plan.saved, *plan.offloaded)
     found = [item.measure(plan.policy(), names, plan.loops).temporary_bytes for item in searches]
-    rows.append(_row("jettison", found, plan.predicted_peak_bytes, plan.overhead))
+    predicted_bytes = plan.predicted_temporary_bytes or plan.predicted_peak_bytes
+    rows.append(_row("jettison", found, predicted_bytes, plan.overhead))
     return MemoryReport(tuple(rows), plan.limit_bytes)
 
 

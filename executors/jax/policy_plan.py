@@ -55,6 +55,10 @@ class PolicyPlan:
         The limit of the model that the plan was made for.
     predicted_peak_bytes, predicted_time_ns
         Peak and time of the schedule, by its exact replay on the graph.
+    predicted_temporary_bytes
+        Predicted temporary memory of XLA: the peak without what lies in the buffers of results,
+        and with the error of the prediction for the plan that was compiled before this one, if
+        there was one; 0 where it was not predicted, as in exported policies.
     base_time_ns
         Time of the step without recomputation, on the graph.
     bound_limit_bytes, bound_ns
@@ -87,6 +91,7 @@ class PolicyPlan:
     bound_ns: int
     valid_for: str = _MODEL_CLASS
     limit_bytes: int
+    predicted_temporary_bytes: int = 0
     compiled_bytes: int = 0
     plain_compiled_bytes: int = 0
     platform: str = ""

@@ -62,7 +62,9 @@ class PolicySearch:
     The model knows kernels, and XLA fuses, reorders and shares buffers in its own way. So each plan
     is compiled. Where XLA's figure differs from the predicted peak, the limit of the model moves by
     as much, and a plan is made again: with less where XLA needs more than the limit, and with more
-    where there is room. Within a part (`jettison.jax.named_program`) XLA computes again in an order
+    where there is room. What XLA puts into the buffers of results is predicted before anything is
+    compiled (`jettison.jax.result_buffers`), and what the prediction lacked for one plan is in that
+    for the next. Within a part (`jettison.jax.named_program`) XLA computes again in an order
     of its own. So every *separator* is saved at first, a value that alone is read behind some
     place, between which the parts are as short as they can be; if no such plan keeps to the limit,
     all of this is done once more without.
@@ -191,6 +193,8 @@ class PolicySearch:
                 break
             limit = limit_bytes
             tried: set[Chosen] = set()
+            # What XLA needed besides the prediction, for the plan before.
+            excess_bytes = 0
             for _ in range(compilations):
                 if tried and clock.left_s <= 0:
                     break
@@ -199,7 +203,10 @@ class PolicySearch:
                     break
                 tried.add(found)
                 always = self._separators(choice) if separated else frozenset()
-                plan = self._compiled(choice, found, always, limit, limit_bytes, plain_bytes)
+                plan = self._compiled(
+                    choice, found, always, limit, limit_bytes, plain_bytes, excess_bytes
+                )
+                excess_bytes += plan.compiled_bytes - plan.predicted_temporary_bytes
                 announce(plan)
                 if plan.holds is None:
                     # XLA's figure counts the host, and so the replay alone says what fits.
@@ -289,6 +296,7 @@ class PolicySearch:
             bound_limit_bytes=max(limit_bytes, run.peak_bytes),
             bound_ns=run.time_ns,
             limit_bytes=limit_bytes,
+            predicted_temporary_bytes=step.temporary_bytes(range(step.num_forward)),
             compiled_bytes=plain_bytes,
             plain_compiled_bytes=plain_bytes,
             platform=jax.default_backend(),
@@ -336,9 +344,13 @@ class PolicySearch:
         model_limit_bytes: int,
         limit_bytes: int,
         plain_bytes: int,
+        excess_bytes: int,
     ) -> PolicyPlan:
         step = self.graph(loops)
         places = (found.saved | always) - found.offloaded
+        temporary_bytes = (
+            found.peak_bytes if found.offloaded else step.temporary_bytes(found.saved | always)
+        )
         plan = PolicyPlan(
             program_sha256=self.named.program.sha256,
             graph_sha256=step.graph.sha256,
@@ -352,6 +364,7 @@ class PolicySearch:
             bound_limit_bytes=found.peak_bytes,
             bound_ns=step.graph.base_time_ns,
             limit_bytes=limit_bytes,
+            predicted_temporary_bytes=max(0, temporary_bytes + excess_bytes),
         )
         if self.link is not None:
             plan = replace(plan, valid_for=offload_class(self.link))

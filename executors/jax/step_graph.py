@@ -23,15 +23,17 @@ Nodes have the names of their values in JAX (`jettison.schedules.remat_graph.val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.jax.named_program import NamedProgram
+from jettison.jax.result_buffers import temporary_peak_bytes
 from jettison.jax.step_trace import StepTrace
 from jettison.jax.step_values import Kernel, StepValues
+from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
 from jettison.schedules.remat_graph.value_names import node_name
 
 # Nanoseconds of a kernel, by the bytes of a value.
@@ -52,17 +54,29 @@ class StepGraph:
         Names that save the value of a node, by its position.
     entering
         Forward nodes that are saved by whatever policy.
+    results
+        Bytes of the results of the step that a node makes, by its position.
     """
 
     graph: Graph
     kernels: tuple[Kernel, ...]
     names: Mapping[int, tuple[str, ...]]
     entering: frozenset[int]
+    results: Mapping[int, tuple[int, ...]]
 
     @cached_property
     def num_forward(self) -> int:
         """Number of forward nodes, which come first."""
         return sum(not node.backward for node in self.graph.nodes)
+
+    def temporary_bytes(self, saved: Collection[int]) -> int:
+        """Return the predicted temporary memory of XLA, if these forward nodes are saved.
+
+        This is the peak without what lies in the buffers of results, which the graph does not have.
+        """
+        again = frozenset(range(self.num_forward)).difference(saved)
+        computations = lazy_computations(self.graph, again)
+        return temporary_peak_bytes(self.graph, computations, self.results)
 
     def names_of(self, places: Iterable[int]) -> tuple[str, ...]:
         """Return the names of values, in order."""
@@ -127,9 +141,13 @@ def build_step_graph(
         for place, item in enumerate(kernels)
     ]
     nodes = []
+    results: dict[int, tuple[int, ...]] = {}
     for place, item in enumerate(kernels):
         outputs = item.root.outputs
         inputs = dict.fromkeys(position[value] for value in item.reads if value in position)
+        returned = [value for value in outputs if value in values.returned]
+        if returned:
+            results[place] = tuple(map(values.size_bytes, returned))
         nodes.append(
             Node(
                 name=node_names[place],
@@ -140,8 +158,8 @@ def build_step_graph(
                 inputs=tuple(node_names[source] for source in inputs),
                 workspace_bytes=values.copied_bytes(item),
                 backward=item.is_backward,
-                keep=any(value in values.returned for value in outputs),
+                keep=bool(returned),
             )
         )
     graph = Graph(name, tuple(nodes), provenance=provenance)
-    return StepGraph(graph, kernels, names, frozenset(entering))
+    return StepGraph(graph, kernels, names, frozenset(entering), results)

@@ -11,9 +11,11 @@ import pytest
 
 from jettison import InputError, RematGraph, save, solve
 from jettison.cli.exit_status import ExitStatus
+from jettison.cli.export.policy_command import export_policy
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.core.schedule_file import save_schedule
 from jettison.schedules.remat_graph.framework_policy import (
+    PolicyTarget,
     RegionDecisions,
     load_policy,
     save_policy,
@@ -66,6 +68,18 @@ def test_a_policy_is_written_with_its_replay_and_its_bounds(line: CommandLine) -
     )
     assert all(bound.time_ns <= policy.time_ns for bound in policy.bounds)
     assert "saved-or-once" in {bound.valid_for for bound in policy.bounds}
+
+
+def test_the_help_has_an_example_for_every_target_which_runs_as_printed(line: CommandLine) -> None:
+    text = " ".join((export_policy.__doc__ or "").split()).split("Examples: jettison ")[1]
+    commands = text.split("; jettison ")
+    found = {words.split("--to ")[1].split()[0]: words for words in commands}
+    assert set(found) == {str(target) for target in PolicyTarget}
+    # torch-sac needs PyTorch.
+    for target in sorted(set(found) - {"torch-sac"}):
+        *words, name = found[target].split()
+        line.output(" ".join(words), str(line.folder / name))
+        assert (line.folder / name).read_text(encoding="utf-8")
 
 
 def test_the_object_that_is_printed_is_that_of_the_file(line: CommandLine) -> None:

@@ -58,6 +58,12 @@ def compiled(function: Callable[..., Any], planned: CheckpointedLoss, **options:
     )
 
 
+@pytest.fixture(scope="module")
+def stacked() -> CheckpointedLoss:
+    """Three layers in half of the memory."""
+    return checkpointed(stack, weights(3), *batch(), memory="50%", compilations=2)
+
+
 def is_equal(tree: Any, other: Any) -> bool:
     pairs = zip(jax.tree.leaves(tree), jax.tree.leaves(other), strict=True)
     return all(bool(jnp.array_equal(a, b)) for a, b in pairs)
@@ -82,25 +88,25 @@ def test_half_of_the_memory_gives_the_same_gradients_to_the_bit_in_double_precis
     assert planned.plan.overhead > 0
 
 
-def test_the_limit_holds_by_the_analysis_of_what_a_user_compiles() -> None:
-    tree, (x, y) = weights(3), batch()
-    planned = checkpointed(stack, tree, x, y, memory="50%", compilations=2)
+def test_the_limit_holds_by_the_analysis_of_what_a_user_compiles(
+    stacked: CheckpointedLoss,
+) -> None:
+    tree, (x, y), planned = weights(3), batch(), stacked
     analysis = compiled(planned, planned).lower(tree, x, y).compile().memory_analysis()
     # The user's step is what was compiled, but for the cotangent of 1.
     assert analysis.temp_size_in_bytes <= planned.plan.limit_bytes * 1.01
-    # XLA shares more buffers than the model does, in the small loss of this step.
-    assert analysis.temp_size_in_bytes == pytest.approx(planned.plan.predicted_peak_bytes, rel=0.15)
+    predicted_bytes = planned.plan.predicted_temporary_bytes
+    assert analysis.temp_size_in_bytes == pytest.approx(predicted_bytes, rel=0.05)
 
 
-def test_what_is_computed_again_is_what_the_plan_does_not_save() -> None:
-    tree, (x, y) = weights(4), batch()
-    planned = checkpointed(stack, tree, x, y, memory="45%")
+def test_what_is_computed_again_is_what_the_plan_does_not_save(stacked: CheckpointedLoss) -> None:
+    tree, (x, y), planned = weights(3), batch(), stacked
     text = str(jax.make_jaxpr(jax.grad(planned))(tree, x, y))
     plain = str(jax.make_jaxpr(jax.grad(stack))(tree, x, y))
     again = text.count("dot_general[") - plain.count("dot_general[")
-    # Each of the four layers has two products.
+    # Each of the three layers has two products.
     saved = sum("dot_general" in name for name in planned.plan.saved)
-    assert 0 < again <= 8 - saved
+    assert 0 < again <= 6 - saved
 
 
 def test_a_step_that_fits_is_left_as_it_is() -> None:
@@ -144,12 +150,14 @@ def test_random_keys_integers_trees_and_further_results_go_through() -> None:
     tree, (x, _) = weights(2), batch()
     labels, key = jnp.arange(ROWS) % WIDTH, jax.random.key(3)
     planned = checkpointed(dropped, tree, x, key, labels, memory="80%", has_aux=True)
-    (value, more), gradients = compiled(planned, planned, has_aux=True)(tree, x, key, labels)
+    step = compiled(planned, planned, has_aux=True)
+    (value, more), gradients = step(tree, x, key, labels)
     (other, beside), plain = compiled(dropped, planned, has_aux=True)(tree, x, key, labels)
     assert is_close((value, gradients), (other, plain), 1e-6)
     assert is_close(more, beside, 1e-6)
     # Another key draws other masks: nothing of the sample is left in the plan.
-    assert not is_close(planned(tree, x, jax.random.key(4), labels)[0], value, 1e-3)
+    (value_of_another, _), _ = step(tree, x, jax.random.key(4), labels)
+    assert not is_close(value_of_another, value, 1e-3)
 
 
 @jax.custom_vjp
@@ -180,9 +188,10 @@ def test_rules_of_derivatives_inside_compiled_functions_are_kept() -> None:
     assert planned.plan.holds
 
 
-def test_it_can_be_mapped_and_differentiated_without_being_compiled() -> None:
-    tree, (x, y) = weights(2), batch()
-    planned = checkpointed(stack, tree, x, y, memory="60%")
+def test_it_can_be_mapped_and_differentiated_without_being_compiled(
+    stacked: CheckpointedLoss,
+) -> None:
+    tree, (x, y), planned = weights(3), batch(), stacked
     many = jnp.stack([x, 2 * x, x - 1])
     mapped = jax.vmap(jax.grad(planned), in_axes=(None, 0, None))(tree, many, y)
     plain = jax.vmap(jax.grad(stack), in_axes=(None, 0, None))(tree, many, y)
@@ -196,15 +205,23 @@ def looped(stacked: dict[str, Any], x: Any, y: Any) -> Any:
     return jnp.mean((h - y) ** 2)
 
 
+def layers_of_a_loop() -> dict[str, Any]:
+    found: dict[str, Any] = jax.tree.map(lambda *leaves: jnp.stack(leaves), *weights(3))
+    return found
+
+
+@pytest.fixture(scope="module")
+def plain_loop() -> Any:
+    """Value and gradients of the loop without a plan."""
+    return jax.jit(jax.value_and_grad(looped))(layers_of_a_loop(), *batch())
+
+
 @pytest.mark.parametrize("loops", ["saved", "checkpointed", None])
-def test_loops_are_not_run_as_a_whole_again(loops: str | None) -> None:
-    tree = jax.tree.map(lambda *leaves: jnp.stack(leaves), *weights(3))
-    x, y = batch()
+def test_loops_are_not_run_as_a_whole_again(loops: str | None, plain_loop: Any) -> None:
+    tree, (x, y) = layers_of_a_loop(), batch()
     share = "115%" if loops == "saved" else "60%"
     planned = checkpointed(looped, tree, x, y, memory=share, loops=loops)
-    assert is_close(
-        compiled(planned, planned)(tree, x, y), compiled(looped, planned)(tree, x, y), 1e-5
-    )
+    assert is_close(compiled(planned, planned)(tree, x, y), plain_loop, 1e-5)
     assert planned.plan.is_plain == (loops == "saved")
     assert planned.plan.loops == ("saved" if loops == "saved" else "checkpointed")
     text = str(jax.make_jaxpr(jax.grad(planned))(tree, x, y))
@@ -248,9 +265,10 @@ def test_several_results_have_gradients_of_their_own() -> None:
     assert is_close(pull_back(given), plain(given), 1e-5)
 
 
-def test_shapes_and_plans_of_others_are_refused_with_their_places() -> None:
-    tree, (x, y) = weights(2), batch()
-    planned = checkpointed(stack, tree, x, y, memory="80%")
+def test_shapes_and_plans_of_others_are_refused_with_their_places(
+    stacked: CheckpointedLoss,
+) -> None:
+    tree, (x, y), planned = weights(3), batch(), stacked
     with pytest.raises(InputError, match=r"argument 1: float32\[3, 16\], where the plan is for"):
         planned(tree, x[:3], y)
     tree[0]["up"] = tree[0]["up"].astype(jnp.bfloat16)

@@ -95,7 +95,9 @@ def test_offloaded_names_move_to_the_host_and_back(planned: CheckpointedLoss) ->
     assert text.count("MemorySpace.Host") == text.count("MemorySpace.Device") == 1
     gradients = jax.jit(jax.grad(offloading))(*arguments())
     plain = jax.jit(jax.grad(loss))(*arguments())
-    assert all(jnp.allclose(a, b, atol=1e-5) for a, b in zip(gradients, plain, strict=True))
+    for one, other in zip(gradients, plain, strict=True):
+        # Sums of numbers of either sign, in single precision.
+        assert float(abs(one - other).max()) <= 1e-5 * float(abs(other).max())
 
 
 def test_a_plan_with_names_of_another_program_is_refused(planned: CheckpointedLoss) -> None:

@@ -93,20 +93,33 @@ def test_a_policy_for_the_knapsack_is_one_setting(tmp_path: Path) -> None:
     assert peak_bytes(lambda: step(x)) == pytest.approx(policy.peak_bytes, abs=16)
 
 
-def test_a_policy_for_torchtitan_registers_itself_and_tags_the_graph_of_a_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The registry is a stand-in; PyTorch has the pass that torchtitan runs after the tags."""
-    registry: dict[str, Any] = {}
-
-    def register(name: str) -> Any:
-        return lambda function: registry.setdefault(name, function)
-
+@pytest.fixture(params=["stand-in", "torchtitan"])
+def registry(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, Any]]:
+    """The registry of torchtitan, or one in its place, which needs PyTorch only."""
     path = "torchtitan.experiments.graph_trainer.registry"
+    if request.param == "torchtitan":
+        own: dict[str, Any] = pytest.importorskip(path, exc_type=ImportError).MEMORY_POLICY_REGISTRY
+        yield own
+        del own["ours"]
+        return
+    found: dict[str, Any] = {}
     for length in range(1, 5):
         part = ".".join(path.split(".")[:length])
         monkeypatch.setitem(sys.modules, part, types.ModuleType(part))
+
+    def register(name: str) -> Any:
+        return lambda function: found.setdefault(name, function)
+
     monkeypatch.setattr(sys.modules[path], "register_memory_policy", register, raising=False)
+    yield found
+
+
+def test_a_policy_for_torchtitan_registers_itself_and_tags_the_graph_of_a_step(
+    tmp_path: Path, registry: dict[str, Any]
+) -> None:
+    """PyTorch has the pass that torchtitan runs after the tags."""
     _, policy = exported(tmp_path, "torchtitan")
     model, x = layers(), batch()
     module, _ = aot_export_module(_Step(model), (x,), trace_joint=True, output_loss_index=0)

@@ -216,6 +216,9 @@ def best_saved_values(
     return SavedValues.of(problem, best, solved.bounds, is_settled=is_settled)
 
 
+# `saved_sets.search.SavedSetSearch` is a search of its own: it refuses graphs whose forward nodes
+# do not come first, and nodes that are results of others, since its model has a row for each node.
+# A joint graph may have both.
 class _Search:
     """Replays of sets of operators that run again, and changes that make them fit or faster."""
 
