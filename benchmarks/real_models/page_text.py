@@ -35,7 +35,8 @@ BESIDE = """\
 *Blocks*: each block of the model in `torch.utils.checkpoint` (not reentrant). *Budget*:
 `activation_memory_budget = 0.5` under `torch.compile`, with the graph run operator by operator
 where the schedule is. *Ours* is the schedule in the measured peak of the other planner, dispatch
-included."""
+included. A compiled plan counts a gradient for each output of the model: where the loss is one of
+them, that of the logits is never made, and the step stays below the peak by about as much."""
 
 COMPILED = """\
 `jettison.torch.compiled` with these backends. *Without dispatch* is the measured slowdown by that
