@@ -16,28 +16,23 @@ import copy
 import csv
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch._functorch import config as functorch_config
 
+from benchmarks.compiled_budgets_page import PAGE, RECORD, write_table
 from benchmarks.own_backend import own_backend
 from examples import compile_in_half_the_memory as example
 from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter
 from jettison.torch import compiled
 
-HERE = Path(__file__).parent
-RECORD = HERE / "compiled_budgets.csv"
-PAGE = HERE.parent / "docs" / "torch_compile.md"
-BEGIN, END = "<!-- compiled_budgets: begin -->", "<!-- compiled_budgets: end -->"
 BUDGETS = (1.0, 0.5, 0.3, 0.2, 0.1)
 TURNS = 25
-_MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,42 +168,6 @@ def write_record(path: Path, rows: Sequence[Row]) -> None:
                 }
             )
     beside.replace(path)
-
-
-def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the table of the page, from the lines of the record."""
-    lines = [
-        f"PyTorch {rows[0]['torch_version']}; slowdowns are by `torch.compile`, in turns.",
-        "",
-        "| compiled by | limit MiB | predicted | measured peak | CPU time of a step | slowdown |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        sizes = [
-            f"{int(row[name]) / _MIB:.2f}" if row[name] else ""
-            for name in ("limit_bytes", "predicted_bytes", "measured_bytes")
-        ]
-        times = [f"{float(row['cpu_ms']):.1f} ms", f"{float(row['slowdown']):.2f}"]
-        lines.append(f"| {' | '.join([row['name'], *sizes, *times])} |")
-    again = [
-        f"{float(row['overhead']):.2%} (no plan of its limit less than "
-        f"{float(row['least_overhead']):.2%})"
-        for row in rows
-        if row["overhead"] and row["least_overhead"]
-    ]
-    return [*lines, "", f"The plans compute again, by the assumed rates: {', '.join(again)}."]
-
-
-def write_table(page: Path, record: Path) -> None:
-    """Replace the table of the page; the file is replaced as a whole."""
-    with record.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    beside = page.with_suffix(".new")
-    beside.write_text("\n".join([before + BEGIN, *table(rows), END + after]), encoding="utf-8")
-    beside.replace(page)
 
 
 def main() -> None:
