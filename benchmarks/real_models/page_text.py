@@ -39,8 +39,10 @@ included. A compiled plan counts a gradient for each output of the model: where 
 them, that of the logits is never made, and the step stays below the peak by about as much."""
 
 COMPILED = """\
-`jettison.torch.compiled` with these backends. *Without dispatch* is the measured slowdown by that
-of what the same backend compiles without a plan."""
+`jettison.torch.compiled` with these backends. The limit is 60 % of the measured peak of what the
+same backend compiles without recomputation, which under Inductor may be more than that of the plain
+step. *Without dispatch* is the measured slowdown by that of what the same backend compiles without
+a plan."""
 
 TRACED = """Three ways are tried, from the one that changes least (`step_fronts`):
 
