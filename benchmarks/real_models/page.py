@@ -59,18 +59,33 @@ def _summary(eager: Sequence[TableRow], compiled: Sequence[TableRow]) -> list[st
         if rows:
             named = ", ".join(f"{row.model}, {row.executor} ({_ratio(row)})" for row in rows)
             lines.append(f"- {title}, measured by predicted: {named}.")
-    rounded = [row for row in eager if row.gradients != "equal"]
+    rounded = [
+        row
+        for row in (*eager, *compiled)
+        if row.gradients != "equal" and row.executor != "inductor"
+    ]
     if rounded:
-        named = ", ".join(f"{row.model} {row.gradients}" for row in rounded)
+        named = ", ".join(
+            row.model
+            + ("" if row.executor == "eager" else f" under {row.executor}")
+            + f" {row.gradients}"
+            for row in rounded
+        )
         lines.append(f"- Gradients that are not equal differ by roundings: {named}, relative.")
     return [*lines, ""]
 
 
 def _held(start: str, rows: Sequence[TableRow]) -> str:
+    equal = sum(row.gradients == "equal" for row in rows)
+    gradients = (
+        f"the gradients of {equal} are equal to the bit"
+        if equal
+        else f"gradients differ by at most {max((row.gradients for row in rows), key=float)}, "
+        "relative"
+    )
     return (
         f"{start}, {sum(row.holds for row in rows)} stay within 1 % of the limit, the peak of "
-        f"{sum(row.is_predicted for row in rows)} is predicted within 3 %, and the gradients of "
-        f"{sum(row.gradients == 'equal' for row in rows)} are equal to the bit."
+        f"{sum(row.is_predicted for row in rows)} is predicted within 3 %, and {gradients}."
     )
 
 
@@ -169,12 +184,19 @@ def _faster(title: str, rows: Sequence[TableRow]) -> list[str]:
     if not pairs:
         return []
     used = [(row.measured_bytes or 0) / (row.other_bytes or 1) for row in rows]
+    slower = [
+        f"{row.model} ({row.measured_slowdown:.2f} by {row.other_slowdown:.2f})"
+        for row in rows
+        if row.measured_slowdown is not None
+        and row.other_slowdown is not None
+        and row.measured_slowdown >= row.other_slowdown
+    ]
     return [
         f"- In the peak of {title} the schedule takes less time on "
         f"{sum(ours < other for ours, other in pairs)} of {len(pairs)} models, dispatch included: "
         f"the median slowdown is {median(ours for ours, _ in pairs):.2f} where that of {title} is "
         f"{median(other for _, other in pairs):.2f}, and the measured peak {min(used):.0%} to "
-        f"{max(used):.0%} of the other."
+        f"{max(used):.0%} of the other." + (f" Not less: {', '.join(slower)}." if slower else "")
     ]
 
 

@@ -19,8 +19,8 @@ libraries, stand in `benchmarks/real_models/rows.csv`.
 
 A *peak* is that of PyTorch's allocator above what is there before the step; gradients of
 parameters are a part of it. A *slowdown* is the CPU time of a step by that of the plain one; both
-take turns, and the median of their ratios counts. The machine was shared and busy: second decimals
-of measured slowdowns are noise.
+take turns, and the median of their ratios counts, of 5 turns in older rows and of 15 in newer ones.
+The machine was shared and busy: second decimals of measured slowdowns are noise.
 """
 
 COLUMNS = """\
@@ -54,7 +54,7 @@ TRACED = """Three ways are tried, from the one that changes least (`step_fronts`
 
 Where a model takes other kernels for compilers (attention with a mask, where plain PyTorch calls
 the kernel for causal attention without one), gradients differ by roundings. Everywhere else they
-are equal to the bit.
+are equal to the bit; under Inductor they differ as those of `torch.compile` do.
 
 No way leads past values that decide on sizes. The loss of connectionist temporal classification
 (speech) is of this kind: what it saves for the backward pass is as long as the longest row of
