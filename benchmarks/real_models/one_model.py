@@ -20,6 +20,7 @@ from typing import Any, Literal
 import torch
 
 from benchmarks.cpu_clock import cpu_seconds
+from benchmarks.own_backend import own_backend
 from benchmarks.real_models.catalogue.entries import ENTRIES
 from benchmarks.real_models.subject import Contender, Subject, compared
 from benchmarks.real_models.table_row import TableRow
@@ -180,6 +181,15 @@ class CompiledRows:
             cost=Measured(torch.device("cpu"), warmup=1, repeats=3),
         )
 
+    def _without_plan(self) -> Callable[..., Any]:
+        """Return the model as the backend compiles it, with code that no other shares."""
+        return torch.compile(
+            self._subject.model,
+            backend=own_backend(self._backend),
+            fullgraph=True,
+            dynamic=False,
+        )
+
     def row(self, plan: str) -> TableRow:
         """Return the row of a plan."""
         subject, others = self._subject, []
@@ -187,9 +197,7 @@ class CompiledRows:
         if not plan.endswith("%"):
             import torch._functorch.config as settings
 
-            model = torch.compile(
-                subject.model, backend=self._backend, fullgraph=True, dynamic=False
-            )
+            model = self._without_plan()
             loss = partial(subject.loss_of, model)
             other = subject.checkpointed(model) if plan == "blocks" else Contender(loss)
             budget = 1.0 if plan == "blocks" else float(plan.partition("-")[2])
@@ -198,12 +206,7 @@ class CompiledRows:
                 memory = subject.peak_bytes(other)
             others = [other]
         # What compiles without a plan is the measure of what the compiler itself costs and saves.
-        kept = Contender(
-            partial(
-                subject.loss_of,
-                torch.compile(subject.model, backend=self._backend, fullgraph=True, dynamic=False),
-            )
-        )
+        kept = Contender(partial(subject.loss_of, self._without_plan()))
         model = self._compiled(memory)
         ours = Contender(partial(subject.loss_of, model))
         gradients = compared(subject.gradients(ours), self._expected)

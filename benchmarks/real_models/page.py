@@ -12,6 +12,7 @@ from benchmarks.real_models.table_row import Key, TableRow
 
 _MIB = 2**20
 _BLOCKS, _BUDGET = "blocks", "budget-0.5"
+_PLANNERS = {_BLOCKS: "per-block checkpointing", _BUDGET: "torch's budget"}
 
 
 def write_page(path: Path, rows: Mapping[Key, TableRow]) -> None:
@@ -27,6 +28,8 @@ def write_page(path: Path, rows: Mapping[Key, TableRow]) -> None:
     parts += ["## Beside other planners", "", BESIDE, ""]
     for executor in dict.fromkeys(row.executor for row in beside):
         parts += _beside(executor, [row for row in beside if row.executor == executor])
+        if executor == "eager":
+            parts += _without(ordered)
     if compiled:
         parts += ["## Under torch.compile", "", COMPILED, "", *_shares(compiled), ""]
     parts += ["## How a step is traced", "", TRACED, "", *_details(eager), ""]
@@ -47,26 +50,42 @@ def _summary(eager: Sequence[TableRow], compiled: Sequence[TableRow]) -> list[st
         + (f", or a little more: {', '.join(others)}. " if others else ". ")
         + _held("Of these", eager)
     )
-    if compiled:
-        lines.append("- " + _held(f"Of {len(compiled)} compiled steps", compiled))
+    for executor in dict.fromkeys(row.executor for row in compiled):
+        rows = [row for row in compiled if row.executor == executor]
+        lines.append("- " + _held(f"Of {len(rows)} steps compiled by {executor}", rows))
     late = [row for row in (*eager, *compiled) if not row.holds]
     apart = [row for row in (*eager, *compiled) if not row.is_predicted]
     for title, rows in (("Above their limit", late), ("Predicted worse", apart)):
         if rows:
             named = ", ".join(f"{row.model}, {row.executor} ({_ratio(row)})" for row in rows)
             lines.append(f"- {title}, measured by predicted: {named}.")
-    rounded = [row for row in eager if row.gradients != "equal"]
+    rounded = [
+        row
+        for row in (*eager, *compiled)
+        if row.gradients != "equal" and row.executor != "inductor"
+    ]
     if rounded:
-        named = ", ".join(f"{row.model} {row.gradients}" for row in rounded)
+        named = ", ".join(
+            row.model
+            + ("" if row.executor == "eager" else f" under {row.executor}")
+            + f" {row.gradients}"
+            for row in rounded
+        )
         lines.append(f"- Gradients that are not equal differ by roundings: {named}, relative.")
     return [*lines, ""]
 
 
 def _held(start: str, rows: Sequence[TableRow]) -> str:
+    equal = sum(row.gradients == "equal" for row in rows)
+    gradients = (
+        f"the gradients of {equal} are equal to the bit"
+        if equal
+        else f"gradients differ by at most {max((row.gradients for row in rows), key=float)}, "
+        "relative"
+    )
     return (
         f"{start}, {sum(row.holds for row in rows)} stay within 1 % of the limit, the peak of "
-        f"{sum(row.is_predicted for row in rows)} is predicted within 3 %, and the gradients of "
-        f"{sum(row.gradients == 'equal' for row in rows)} are equal to the bit."
+        f"{sum(row.is_predicted for row in rows)} is predicted within 3 %, and {gradients}."
     )
 
 
@@ -130,9 +149,29 @@ def _beside(executor: str, rows: Sequence[TableRow]) -> list[str]:
         head += (f"{planner}: peak MiB", "its slowdown", "ours", "without dispatch")
     title = "Operator by operator" if executor == "eager" else f"Compiled by {executor}"
     lines = [f"### {title}", ""]
-    for plan, title in ((_BLOCKS, "per-block checkpointing"), (_BUDGET, "torch's budget")):
+    for plan, title in _PLANNERS.items():
         lines += _faster(title, [row for row in rows if row.plan == plan])
     return [*lines, "", *_table(head, cells), ""]
+
+
+def _without(rows: Sequence[TableRow]) -> list[str]:
+    """Return which models have no line beside another planner operator by operator, and why."""
+    lines = []
+    for plan, title in _PLANNERS.items():
+        tried = {row.model: row for row in rows if row.plan == plan and row.executor == "eager"}
+        failed = [name for name, row in tried.items() if row.error]
+        missing = [name for name in ENTRIES if name not in tried]
+        if failed or missing:
+            reasons = []
+            if missing:
+                reasons.append(f"{len(missing)} are not measured yet ({', '.join(missing)})")
+            if failed:
+                reasons.append(f"{len(failed)} failed ({', '.join(failed)}; see the end)")
+            lines.append(
+                f"- {len(missing) + len(failed)} of {len(ENTRIES)} models have no line beside "
+                f"{title}: {', '.join(reasons)}."
+            )
+    return [*lines, ""] if lines else []
 
 
 def _faster(title: str, rows: Sequence[TableRow]) -> list[str]:
@@ -144,11 +183,20 @@ def _faster(title: str, rows: Sequence[TableRow]) -> list[str]:
     ]
     if not pairs:
         return []
+    used = [(row.measured_bytes or 0) / (row.other_bytes or 1) for row in rows]
+    slower = [
+        f"{row.model} ({row.measured_slowdown:.2f} by {row.other_slowdown:.2f})"
+        for row in rows
+        if row.measured_slowdown is not None
+        and row.other_slowdown is not None
+        and row.measured_slowdown >= row.other_slowdown
+    ]
     return [
         f"- In the peak of {title} the schedule takes less time on "
         f"{sum(ours < other for ours, other in pairs)} of {len(pairs)} models, dispatch included: "
         f"the median slowdown is {median(ours for ours, _ in pairs):.2f} where that of {title} is "
-        f"{median(other for _, other in pairs):.2f}."
+        f"{median(other for _, other in pairs):.2f}, and the measured peak {min(used):.0%} to "
+        f"{max(used):.0%} of the other." + (f" Not less: {', '.join(slower)}." if slower else "")
     ]
 
 

@@ -19,8 +19,8 @@ libraries, stand in `benchmarks/real_models/rows.csv`.
 
 A *peak* is that of PyTorch's allocator above what is there before the step; gradients of
 parameters are a part of it. A *slowdown* is the CPU time of a step by that of the plain one; both
-take turns, and the median of their ratios counts. The machine was shared and busy: second decimals
-of measured slowdowns are noise.
+take turns, and the median of their ratios counts, of 5 turns in older rows and of 15 in newer ones.
+The machine was shared and busy: second decimals of measured slowdowns are noise.
 """
 
 COLUMNS = """\
@@ -35,11 +35,14 @@ BESIDE = """\
 *Blocks*: each block of the model in `torch.utils.checkpoint` (not reentrant). *Budget*:
 `activation_memory_budget = 0.5` under `torch.compile`, with the graph run operator by operator
 where the schedule is. *Ours* is the schedule in the measured peak of the other planner, dispatch
-included."""
+included. A compiled plan counts a gradient for each output of the model: where the loss is one of
+them, that of the logits is never made, and the step stays below the peak by about as much."""
 
 COMPILED = """\
-`jettison.torch.compiled` with these backends. *Without dispatch* is the measured slowdown by that
-of what the same backend compiles without a plan."""
+`jettison.torch.compiled` with these backends. The limit is 60 % of the measured peak of what the
+same backend compiles without recomputation, which under Inductor may be more than that of the plain
+step. *Without dispatch* is the measured slowdown by that of what the same backend compiles without
+a plan."""
 
 TRACED = """Three ways are tried, from the one that changes least (`step_fronts`):
 
@@ -51,7 +54,7 @@ TRACED = """Three ways are tried, from the one that changes least (`step_fronts`
 
 Where a model takes other kernels for compilers (attention with a mask, where plain PyTorch calls
 the kernel for causal attention without one), gradients differ by roundings. Everywhere else they
-are equal to the bit.
+are equal to the bit; under Inductor they differ as those of `torch.compile` do.
 
 No way leads past values that decide on sizes. The loss of connectionist temporal classification
 (speech) is of this kind: what it saves for the backward pass is as long as the longest row of

@@ -20,7 +20,7 @@ from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.zoo.call_arguments import called_with
 from jettison.instances.zoo.model_loss import own_loss
 
-TURNS = 5
+TURNS = 15
 _SEED = 1
 
 Step = Callable[[], Tensor]

@@ -70,8 +70,9 @@ def main() -> None:
     parser.add_argument("--page-only", action="store_true")
     options = parser.parse_args()
     rows = read_rows(ROWS)
-    for key in [key for key in rows if key[0] in options.again and key[2] == options.executor]:
-        del rows[key]
+    for name in options.again:
+        for plan in _plans_of(name, options.plans):
+            rows.pop((name, plan, options.executor), None)
     wanted = {
         name: [
             plan
@@ -88,6 +89,8 @@ def main() -> None:
                 if plans
             ]
             for task in as_completed(tasks):
+                # What another process has recorded meanwhile stays.
+                rows = read_rows(ROWS)
                 for row in task.result():
                     rows[row.key] = row
                     print(row.model, row.plan, row.error or row.measured_bytes, flush=True)

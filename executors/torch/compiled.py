@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import torch
 from torch import nn
 
-from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.torch.compilation.compiler_hooks import (
+    INDUCTOR_HOOKS,
+    PARTITIONER_HOOKS,
+    check_hooks,
+)
 
 if TYPE_CHECKING:
     from jettison.torch.compilation.compiled_module import CompiledModule
@@ -83,11 +86,12 @@ def compiled(
     Raises
     ------
     InputError
-        If an argument is out of range, or this version of PyTorch has no such hook. The first call
-        raises it where the limit cannot be met, and for what cannot be planned, by name: several
-        graphs, sizes that are not known, operators that write to values or call other graphs.
+        If an argument is out of range, or this version of PyTorch lacks hooks that plans need, by
+        name. The first call raises it where the limit cannot be met, and for what cannot be
+        planned, by name: several graphs, sizes that are not known, operators that write to values
+        or call other graphs.
     """
-    _check_hooks()
+    check_hooks(PARTITIONER_HOOKS + (INDUCTOR_HOOKS if backend == "inductor" else ()))
     from jettison.torch.compilation.compiled_module import compile_model
     from jettison.torch.compilation.fitted_graph import Fitting
     from jettison.torch.compilation.solved_plan import Planning
@@ -133,9 +137,9 @@ def partitioner(
     Raises
     ------
     InputError
-        If this version of PyTorch has no such hook.
+        If this version of PyTorch lacks hooks that plans need.
     """
-    _check_hooks()
+    check_hooks(PARTITIONER_HOOKS)
     from jettison.torch.compilation.fitted_graph import as_limit
     from jettison.torch.compilation.partitioner import Partitioner
     from jettison.torch.compilation.solved_plan import Planning
@@ -151,24 +155,3 @@ def partitioner(
         cost,
         folder=None if folder is None else Path(folder),
     )
-
-
-def _check_hooks() -> None:
-    """Check that this version of PyTorch has what partitioners need.
-
-    Raises
-    ------
-    InputError
-        With the name of what is missing.
-    """
-    try:
-        from torch._functorch._aot_autograd.descriptors import SavedForBackwardsNoVcCheckAOTOutput
-        from torch._inductor.custom_graph_pass import CustomPartitionerFn
-        from torch.fx._lazy_graph_module import _make_graph_module
-    except ImportError as error:
-        raise InputError(
-            f"PyTorch {torch.__version__} has no {error.name or error}",
-            field="torch",
-            expected="install PyTorch 2.13 or 2.14, with which partitioners are tested",
-        ) from None
-    del SavedForBackwardsNoVcCheckAOTOutput, CustomPartitionerFn, _make_graph_module

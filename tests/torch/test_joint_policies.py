@@ -143,12 +143,16 @@ def test_a_memory_in_which_nothing_fits_is_refused_with_one_that_is_enough() -> 
 
 
 @pytest.mark.parametrize("name", ["AnnotatedPartitioner", "PeakKnapsack"])
-def test_a_memory_or_decisions_are_given_and_not_both(name: str) -> None:
+def test_arguments_are_checked_when_a_policy_is_made(name: str) -> None:
     make = getattr(executor, name)
     with pytest.raises(InputError, match="no memory and no decisions"):
         make()
     with pytest.raises(InputError, match="a memory and decisions"):
         make(memory="60%", decisions={})
+    with pytest.raises(InputError, match="half"):
+        make(memory="half")
+    with pytest.raises(InputError, match="0 seconds"):
+        make(memory="60%", time_limit=0)
     assert make(decisions={"mm": True}).uuid() != make(decisions={"mm": False}).uuid()
 
 

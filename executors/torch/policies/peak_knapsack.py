@@ -13,23 +13,14 @@ from typing import Any
 from torch import fx
 
 from jettison.instances.core.content_hash import content_sha256
-from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
-from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.remat_graph.policies.best_saved_values import SavedValues
-from jettison.torch.policies.annotated_partitioner import (
-    AnnotatedGraph,
-    decisions_of,
-    device_of,
-    planned,
-)
+from jettison.torch.policies.given_policy import AnnotatedGraph, GivenPolicy, device_of
 from jettison.torch.policies.joint_instance import (
     operation_ns,
     outside_of_the_trace,
     read_joint,
 )
-from jettison.torch.policies.marked_nodes import mark_nodes
 from jettison.torch.policies.setting_object import SettingObject
 from jettison.torch.policies.torch_hooks import torch_hook
 
@@ -94,7 +85,7 @@ class PeakKnapsack(
     Raises
     ------
     InputError
-        If neither or both of `memory` and `decisions` are given.
+        If neither or both of `memory` and `decisions` are given, or a value is out of range.
     """
 
     def __init__(
@@ -105,16 +96,7 @@ class PeakKnapsack(
         cost: OperatorCost | None = None,
         time_limit: float | None = 30.0,
     ) -> None:
-        if (memory is None) == (decisions is None):
-            raise InputError(
-                "no memory and no decisions" if memory is None else "a memory and decisions",
-                field="memory",
-                expected="give one of the two",
-            )
-        self._memory = memory
-        self._decisions = decisions
-        self._cost = cost
-        self._options = SolveOptions(time_limit_s=time_limit)
+        self._policy = GivenPolicy(memory, decisions, cost, time_limit)
         self.graphs: list[AnnotatedGraph] = []
 
     def __call__(
@@ -127,28 +109,22 @@ class PeakKnapsack(
     ) -> tuple[list[int], list[int]]:
         """Return the positions of the nodes that are saved, and of those that run again."""
         del memory, max_memory
-        cost = self._cost or Measured(device_of(joint_graph), warmup=2, repeats=7)
+        cost = self._policy.cost_in(joint_graph)
         instance = read_joint(joint_graph, node_info.required_fw_nodes, cost)
-        choice: SavedValues | None = None
-        if self._decisions is None:
-            assert self._memory is not None
-            choice = planned(instance, self._memory, self._options)
-            decisions: Mapping[str, bool] = decisions_of(instance, choice.again)
-        else:
-            decisions = self._decisions
-        mark_nodes(joint_graph, decisions)
-        self.graphs.append(AnnotatedGraph(instance, decisions, choice))
-        again = [decisions.get(node.name, False) for node in all_recomputable_banned_nodes]
+        marked = self._policy.mark(joint_graph, instance)
+        self.graphs.append(marked)
+        again = [marked.decisions.get(node.name, False) for node in all_recomputable_banned_nodes]
         places = range(len(again))
         return [at for at in places if not again[at]], [at for at in places if again[at]]
 
     def uuid(self) -> Any:
         """Return an identity for PyTorch's cache; None where durations are measured anew."""
-        if self._decisions is not None:
-            return content_sha256({"decisions": dict(self._decisions)})
-        if self._cost is None:
+        policy = self._policy
+        if policy.decisions is not None:
+            return content_sha256({"decisions": policy.decisions})
+        if policy.cost is None:
             return None
-        return content_sha256({"memory": str(self._memory), "cost": repr(self._cost)})
+        return content_sha256({"memory": str(policy.memory), "cost": repr(policy.cost)})
 
 
 def memory_budget(memory: str | int | Memory | None = None, **options: Any) -> dict[str, Any]:
