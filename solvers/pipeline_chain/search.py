@@ -59,7 +59,7 @@ class PipelineParams(Params):
 
     first_slots: int = 100
     most_slots: int = 6400
-    most_work: float = 6e9
+    most_work: float = 4e9
     most_exact_slots: int = 300
     most_entries: int = 2**28
     most_labels: int = 2048
