@@ -1,9 +1,10 @@
 """A llama-like model under torch.compile, in half of the memory, beside PyTorch's own budget.
 
 Compiles a small transformer as torch.compile does, by a jettison plan within 50 % of the measured
-peak without recomputation, and by PyTorch's activation memory budget in steps of a tenth. Of those
-the fastest whose measured peak is no larger than jettison's is the one to compare with, if there is
-any. Peaks and times are measured on real steps, on one thread.
+peak without recomputation, and by three of PyTorch's activation memory budgets. Of those the
+fastest whose measured peak is no larger than jettison's is the one to compare with; where there is
+none, jettison plans once more in the smallest peak that a budget has. Peaks and times are measured
+on real steps, on one thread.
 
 Needs PyTorch (pip install 'jettison[torch]') and a C++ compiler, as torch.compile does.
 """
@@ -24,8 +25,10 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter
 from jettison.torch import compiled
 
-LAYERS, WIDTH, HEADS, VOCABULARY, TOKENS, BATCH = 4, 64, 4, 256, 128, 8
-BUDGETS = tuple(tenth / 10 for tenth in range(10))
+LAYERS, WIDTH, HEADS, VOCABULARY, TOKENS, BATCH = 2, 64, 4, 256, 128, 8
+BUDGETS = (0.1, 0.3, 0.5)
+# About two seconds of search for a plan, the same plan on every machine.
+MOST_MOVES = 1_000_000
 
 
 class Layer(nn.Module):
@@ -102,7 +105,7 @@ def main() -> None:
         torch.randint(VOCABULARY, (BATCH, TOKENS)),
     )
 
-    planned = compiled(model, memory="50%", gap=0.02)
+    planned = compiled(model, memory="50%", gap=0.02, most_moves=MOST_MOVES)
     loss = planned(*batch)
     loss.backward()
     expected = plain(*batch)
@@ -131,16 +134,17 @@ def main() -> None:
     within = [row for row in theirs if row[1] <= ours[1]]
     if within:
         name, peak, seconds = min(within, key=lambda row: row[2])
-        print(
-            f"\nat a peak no larger than jettison's: {name}, {format_bytes(peak)}, "
-            f"{seconds * 1000:.1f} ms"
-        )
     else:
-        name, peak, _ = min(theirs, key=lambda row: row[1])
+        name, peak, seconds = min(theirs, key=lambda row: row[1])
         print(
-            f"\nno budget of PyTorch has a peak as small: the smallest is that of {name}, "
-            f"{format_bytes(peak)}"
+            f"no budget of PyTorch has a peak as small: {name} has the smallest, so once more in it"
         )
+        torch.compiler.reset()
+        planned = compiled(copy.deepcopy(plain), memory=peak, gap=0.02, most_moves=MOST_MOVES)
+        ours = ("jettison, the same peak", *measured(planned, planned, batch))
+    print("\nat about the same peak")
+    for row in (ours, (name, peak, seconds)):
+        print(f"{row[0]:26}{format_bytes(row[1]):>16}{row[2] * 1000:>9.1f} ms")
     print(f"CPU time of this program and its compilers: {sum(os.times()[:4]):.0f} s")
 
 

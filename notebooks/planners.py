@@ -177,12 +177,12 @@ by_budget
 # %% [markdown]
 # Where pointwise operators are fused and the budget is 0.3, the median plan takes 14.63 % more time than
 # the step that saves everything, and 51.4 % of that is needless: half of the steps could do with
-# less than half of the recomputation, in the same peak. Only 26 of the 264 plans that compute
+# less than half of the recomputation, in the same peak. Only 13 of the 264 plans that compute
 # anything again are within a tenth of a point of the least time. In all 20 steps, at both pricings, the peak
 # rises somewhere as the budget falls; 28 of the 280 plans have a peak above that of the step that saves
 # everything, 16 of them at a budget of 0, where all that is recomputed is needless then.
 #
-# The bound is within a tenth of a point of what was found for 228 of the 280 plans. Where it is not, what is
+# The bound is within a tenth of a point of what was found for 235 of the 280 plans. Where it is not, what is
 # needless is at least the number in the table.
 
 
@@ -573,11 +573,30 @@ rules
 
 
 # %%
+def in_given_memory(plan: PlanRow, percent: int) -> dict[str, float]:
+    """Return a plan beside the least time that was found in the memory that it was given."""
+    problem = jt.RematGraph(STEPS.graph(plan.model, Pricing(plan.pricing)), f"{percent}%")
+    rows = STUDY.optima[plan.model, plan.pricing, "exact"]
+    best = [
+        row.time_ns
+        for row in rows
+        if row.time_ns is not None and row.peak_bytes <= problem.memory_bytes
+    ]
+    least_ns, extra_ns = min(plan.time_ns, *best), plan.time_ns - plan.base_time_ns
+    return {
+        "is_asked": any(row.memory_bytes == problem.memory_bytes for row in rows),
+        "overhead": overhead(plan, plan.time_ns),
+        "least": overhead(plan, least_ns),
+        "needless": round(100 * (plan.time_ns - least_ns) / extra_ns, 1) if extra_ns else 0.0,
+    }
+
+
 def in_memory_row(planner: str, percent: int, pricing: str) -> dict[str, object] | None:
     """Return what a planner that is given a memory finds over all steps that were asked."""
     asked = [STUDY.plans.get((name, pricing, planner, f"{percent}%")) for name in STEPS.names]
     asked = [plan for plan in asked if plan is not None]
-    rows = [at_equal_peak(plan) for plan in asked if plan.time_ns is not None]
+    found = [plan for plan in asked if plan.time_ns is not None]
+    rows = [in_given_memory(plan, percent) for plan in found]
     if not rows:
         return None
     return {
@@ -585,7 +604,8 @@ def in_memory_row(planner: str, percent: int, pricing: str) -> dict[str, object]
         "memory": percent,
         "pricing": pricing,
         "asked": len(asked),
-        "found": len(rows),
+        "found": len(found),
+        "compared": sum(row["is_asked"] for row in rows),
         "overhead_median": round(median(row["overhead"] for row in rows), 2),
         "least_median": round(median(row["least"] for row in rows), 2),
         "needless_median": round(median(row["needless"] for row in rows), 1),
@@ -603,6 +623,34 @@ in_memory = pd.DataFrame(
     ]
 )
 in_memory
+
+# %% [markdown]
+# All 20 steps were asked where pointwise operators are fused; `compared` are those whose optimum was asked
+# for in that memory. For the others `least` was found in smaller memories, so that what is needless is at
+# least that. Where a planner has no plan, this is why: XLA's pass ends above the memory, DTR has nothing left
+# to evict, or computes again what it has just evicted, without an end.
+
+# %%
+without = pd.DataFrame(
+    [
+        {
+            "step": name,
+            "planner": planner,
+            "memory": percent,
+            "least_possible": round(
+                100 * graph.least_peak_bound_bytes / graph.store_all_peak_bytes, 1
+            ),
+            "why": plan.note.split(": ", 1)[1].replace(f"{planner} ", ""),
+        }
+        for name in STEPS.names
+        for graph in [STEPS.graph(name, Pricing.FUSED)]
+        for planner in ("xla-greedy", "dtr")
+        for percent in (80, 60, 40)
+        for plan in [STUDY.plans[name, "fused", planner, f"{percent}%"]]
+        if plan.time_ns is None
+    ]
+)
+without
 
 # %% [markdown]
 # On the two training steps that DTR's authors logged, in the order and with the times that they logged
@@ -654,11 +702,18 @@ classes = pd.DataFrame(
 classes
 
 # %% [markdown]
-# In 8 of these 9 steps the class of schedules loses nothing: its optimum is that of all schedules, or not
-# proved to be worse. What is lost is lost to what the planner minimises: floating-point operations
-# in so many bytes saved, in place of time in so much memory.
+# In 15 of these 20 steps the class of schedules loses nothing that was found: its best schedule is as fast
+# as the best of all; in the other five the two are less than a tenth of a point apart. What is lost is lost to
+# what the planner minimises: floating-point operations in so many bytes saved, in place of time in so
+# much memory.
 #
 # ## What is open
+#
+# Where a bound lags, either the schedule or the bound is to blame. Of `resnet-50` at budget 0.3 it is the
+# bound: the optimum of the class is proved to be 2.43 %, which is also the least that was found of all, and the
+# bound for all schedules stands at 0.57 %. With pointwise operators for nothing much can be computed again for
+# nothing, and the relaxation makes use of that. Of `llama-8` at 0.5 it was the time: in 46 CPU
+# seconds in place of 9 the bound rose from 1.23 to 5.45 %, beside 5.49 % found.
 
 # %%
 open_rows = pd.DataFrame(
@@ -725,11 +780,11 @@ def rises(name: str, pricing: str) -> bool:
 CLAIMS = {
     "the median plan takes 14.63 % more time than the step that saves everything, and 51.4 % of that "
     "is needless": (HALF["overhead_median"], HALF["needless_median"]) == (14.63, 51.4),
-    "Only 26 of the 264 plans that compute anything again are within a tenth of a point": (
+    "Only 13 of the 264 plans that compute anything again are within a tenth of a point": (
         sum(row["overhead"] - row["least"] <= 0.1 for row in RECOMPUTING),
         len(RECOMPUTING),
     )
-    == (26, 264),
+    == (13, 264),
     "In all 20 steps, at both pricings, the peak rises somewhere as the budget falls": all(
         rises(name, pricing) for name in STEPS.names for pricing in Pricing
     )
@@ -741,10 +796,10 @@ CLAIMS = {
         by_budget.loc[by_budget["budget"] == 0, "above_save_all"].sum(),
     )
     == (28, 280, 16),
-    "within a tenth of a point of what was found for 228 of the 280 plans": sum(
+    "within a tenth of a point of what was found for 235 of the 280 plans": sum(
         row["least"] - row["bound"] <= 0.1 for row in ALL
     )
-    == 228,
+    == 235,
     "within 7 % of the peak that the issue measured at six of its seven budgets, and 15 % above it "
     "at 0.1.": (OFF.abs() < 0.07).sum() == 6 and len(OFF) == 7 and round(OFF.max(), 2) == 0.15,
     "At 0.05 the peak is 4.3 times that of 0.15; in the issue 4.2 times.": (
@@ -778,11 +833,24 @@ CLAIMS = {
         MEAN.loc["torch-dp", "mean_overhead"] - MEAN.loc["torch-dp-timed", "mean_overhead"], 1
     )
     == 0.4,
-    "In 8 of these 9 steps the class of schedules loses nothing": (
+    "In 15 of these 20 steps the class of schedules loses nothing that was found": (
         int((classes["class_least"] == classes["least"]).sum()),
         len(classes),
     )
-    == (8, 9),
+    == (15, 20),
+    "in the other five the two are less than a tenth of a point apart": bool(
+        (classes["class_least"] - classes["least"] < 0.1).all()
+    ),
+    "the optimum of the class is proved to be 2.43 %, which is also the least that was found of all, "
+    "and the bound for all schedules stands at 0.57 %": (
+        *classes.set_index("step").loc["resnet-50", ["class_least", "class_bound", "least"]],
+        fused.set_index("step").loc["resnet-50", "bound 0.3"],
+    )
+    == (2.43, 2.43, 2.43, 0.57),
+    "the bound rose from 1.23 to 5.45 %, beside 5.49 % found.": tuple(
+        fused.set_index("step").loc["llama-8", ["bound 0.5", "least 0.5"]]
+    )
+    == (5.45, 5.49),
 }
 assert all(CLAIMS.values()), [sentence for sentence, holds in CLAIMS.items() if not holds]
 TABLES = {
@@ -796,6 +864,7 @@ TABLES = {
     "planners_solvers": solvers,
     "planners_rules": rules,
     "planners_in_memory": in_memory,
+    "planners_without": without,
     "planners_logs": logs,
     "planners_classes": classes,
     "planners_open": still_open,

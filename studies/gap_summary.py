@@ -17,8 +17,13 @@ class GapSummary:
 
     Attributes
     ----------
-    schedules, optimal, infeasible
-        Results with a schedule, those of them with a bound that meets it, and proofs of none.
+    schedules, optimal
+        Results with a schedule, and those of them with a bound that meets it.
+    infeasible
+        Proofs that there is no schedule, by the class of schedules that they hold for.
+    not_applicable, not_found, unknown
+        Results with neither schedule, bound nor proof: of methods that the instance is not for, of
+        those that came to their end, and of those that came to a limit.
     median, largest
         Of the gaps of all schedules to the best bound that any job of the folder proved for them,
         as in the report; None without one.
@@ -28,7 +33,10 @@ class GapSummary:
 
     schedules: int
     optimal: int
-    infeasible: int
+    infeasible: Mapping[str, int]
+    not_applicable: int
+    not_found: int
+    unknown: int
     median: float | None
     largest: float | None
     failures: Mapping[str, int]
@@ -37,7 +45,8 @@ class GapSummary:
     def of(cls, folder: ResultFolder, keys: Iterable[str]) -> GapSummary:
         """Summarise the records of those jobs that have one."""
         to_best = gaps_to_best(folder.survey().records.values())
-        gaps, failures, infeasible, schedules = [], Counter[str](), 0, 0
+        gaps, failures, schedules = [], Counter[str](), 0
+        infeasible, statuses = Counter[str](), Counter[str]()
         for key in keys:
             record = folder.record(key)
             result = record.get("result")
@@ -45,13 +54,18 @@ class GapSummary:
                 failures[record["failed"].splitlines()[0]] += 1
                 continue
             schedules += result["time_ns"] is not None
-            infeasible += result["least_memory_bytes"] is not None
+            if result["infeasible_for"] is not None:
+                infeasible[result["infeasible_for"]] += 1
+            statuses[result["status"]] += 1
             if key in to_best:
                 gaps.append(to_best[key])
         return cls(
             schedules=schedules,
             optimal=sum(gap == 0 for gap in gaps),
             infeasible=infeasible,
+            not_applicable=statuses["not-applicable"],
+            not_found=statuses["not-found"],
+            unknown=statuses["unknown"],
             median=statistics.median(gaps) if gaps else None,
             largest=max(gaps, default=None),
             failures=failures,

@@ -23,9 +23,9 @@ from jettison.solvers.remat_graph.planners.knapsacks import (
 from jettison.solvers.remat_graph.planners.repeated_blocks import forward_blocks
 from jettison.solvers.remat_graph.planners.saved_values import SavedValues
 from jettison.solvers.remat_graph.planners.selective import (
+    SavedProducts,
     attention_cores,
     saved_outside,
-    saved_products,
 )
 from jettison.solvers.remat_graph.planners.torch_min_cut import graph_nodes
 
@@ -124,7 +124,7 @@ def plan_by_rule(graph: Graph, rule: str) -> PlannedStep | None:
     forward = frozenset(place for place, node in enumerate(graph.nodes) if not node.backward)
     regions: Sequence[frozenset[int]]
     if rule == "second-product":
-        saved = saved_products(graph, 2)
+        saved = SavedProducts(graph).but_every(2)
         if not saved:
             return None
     elif rule == "blocks":

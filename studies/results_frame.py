@@ -27,6 +27,7 @@ _FROM_RESULT = (
     "valid_for",
     "gap",
     "least_memory_bytes",
+    "infeasible_for",
     "seconds",
     "note",
 )

@@ -23,6 +23,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "remat_chain": (),
     "remat_offload": ("remat_chain",),
     "weight_offload": ("remat_chain",),
+    "training_chain": ("remat_chain", "remat_offload", "weight_offload"),
     "remat_graph": ("remat_chain",),
     "sharding": (),
     "remat_sharding": ("remat_graph",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+from jettison.instances.training_chain.with_optimizer import Optimizer, with_optimizer
 from tests.drawing.chains import stage_of
 
 LOSS_ONLY = Chain("loss only", 3, (stage_of("loss", 2, 3, 0, 4),))
@@ -201,3 +202,10 @@ CROSSED = StrategyGraph(
 )
 
 STRATEGY_GRAPHS = (ONE_OPERATOR, RING, CROSSED)
+
+# All tensors of a step: gradients and states, updates on the device and on the host.
+TRAINED_CHAINS = [
+    with_optimizer(
+        UNEQUAL_LAYERS, Optimizer(1, device_bytes_per_s=4 * 10**9, host_bytes_per_s=2 * 10**9)
+    )
+]

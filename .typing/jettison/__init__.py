@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         remat_sharding,
         sharding,
         three_partition,
+        training_chain,
         weight_offload,
     )
     from jettison.certificates.checker import check_certificate
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from jettison.instances.sharding.problem import Sharding
     from jettison.instances.sharding.strategy_graph import StrategyGraph
     from jettison.instances.three_partition.instance import ThreePartition
+    from jettison.instances.training_chain.problem import TrainingChain
     from jettison.instances.weight_offload.problem import WeightOffload
     from jettison.schedules.core.schedule_class import ScheduleClass
     from jettison.schedules.core.schedule_file import load_schedule, save_schedule
@@ -71,6 +73,7 @@ __all__ = [
     "Sharding",
     "StrategyGraph",
     "ThreePartition",
+    "TrainingChain",
     "Verdict",
     "WeightOffload",
     "bound",
@@ -91,6 +94,7 @@ __all__ = [
     "sharding",
     "solve",
     "three_partition",
+    "training_chain",
     "weight_offload",
 ]
 
@@ -107,6 +111,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "remat_sharding",
         "sharding",
         "three_partition",
+        "training_chain",
         "weight_offload",
     ],
     submod_attrs={
@@ -127,6 +132,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.sharding.problem": ["Sharding"],
         "instances.sharding.strategy_graph": ["StrategyGraph"],
         "instances.three_partition.instance": ["ThreePartition"],
+        "instances.training_chain.problem": ["TrainingChain"],
         "instances.weight_offload.problem": ["WeightOffload"],
         "schedules.core.schedule_class": ["ScheduleClass"],
         "schedules.core.schedule_file": ["load_schedule", "save_schedule"],

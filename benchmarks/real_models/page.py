@@ -2,123 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 from benchmarks.real_models.catalogue.entries import ENTRIES
+from benchmarks.real_models.page_text import BESIDE, COLUMNS, COMPILED, DETAILS, HEAD, TRACED
 from benchmarks.real_models.table_row import Key, TableRow
 
 _MIB = 2**20
-_HEAD = """# Real models
-
-Training steps of models as people write them (timm, torchvision, transformers, diffusers) that
-run by a schedule: what was predicted, what was measured, and what no schedule can avoid. Weights
-are random and configurations small, such that a step takes some tens of MiB and less than a
-second.
-
-<!-- not run: needs timm, torchvision, transformers and diffusers, and takes an hour -->
-```sh
-python -m benchmarks.real_models.table                # measures what is missing, writes this page
-python -m benchmarks.real_models.table --again llama  # one model anew
-```
-
-Each model runs in a process of its own, on one thread of a CPU, in single precision, with limits
-of time and memory. What fails has a line below the tables. Peaks are those of PyTorch's
-allocator above what is there before the step; gradients of parameters are a part of them. Times
-are CPU time: steps by schedule and plain ones take turns, and the median of their ratios counts.
-Measured slowdowns of eager steps by schedule include the dispatch of each operator from Python;
-predicted ones and bounds are on the costs of the operators alone. *Dispatch* is the measured
-slowdown of the same executor where nothing is computed again (the schedule in 100 % of the peak;
-under a compiler, what it makes without a plan), in the same turns, and *recomputation* is the
-measured slowdown by that: what stands beside the prediction. A *bound* is the least slowdown of any
-schedule in the same memory, as proved by the solver, in its time limit, on the measured costs of
-the operators. *Gradients* are compared with those of plain PyTorch on the same random numbers.
-
-## How a step is traced
-
-Three ways are tried, from the one that changes least (`step_fronts`):
-
-1. *as it runs*: Python code of the model takes the branches that it takes in plain PyTorch;
-2. *exported*: ``torch.export`` runs it once more, and tells it that a compiler is at work;
-   models that ask (most of transformers do, before they look into a mask) then read no values of
-   tensors. The loss is compared with that of the plain step, and a step that differs is refused;
-3. *interpreted*: Dynamo reads the byte code.
-
-Where a model takes other kernels for compilers (attention with a mask, where plain PyTorch calls
-the kernel for causal attention without one), gradients differ by roundings. Everywhere else they
-are equal to the bit.
-"""
-
-
-_BASELINES = (
-    (
-        "Beside per-block checkpointing",
-        "blocks",
-        "Each block of the model in `torch.utils.checkpoint` (not reentrant), under the same "
-        "executor, and the schedule in the measured peak of that.",
-    ),
-    (
-        "Beside torch's own budget",
-        "budget-0.5",
-        "`activation_memory_budget = 0.5` under `torch.compile` with the graph run operator by "
-        "operator, and the schedule in the measured peak of that.",
-    ),
-)
+_BLOCKS, _BUDGET = "blocks", "budget-0.5"
 
 
 def write_page(path: Path, rows: Mapping[Key, TableRow]) -> None:
     """Write the page; the file is replaced as a whole."""
     ordered = [rows[key] for key in sorted(rows, key=lambda key: [*ENTRIES].index(key[0]))]
-    ours = [row for row in ordered if row.plan.endswith("%") and not row.error]
-    parts = [_HEAD, *_summary(ours)]
-    for executor in dict.fromkeys(row.executor for row in ours):
-        parts += _shares(executor, [row for row in ours if row.executor == executor])
-    for title, plan, text in _BASELINES:
-        found = [row for row in ordered if row.plan == plan and not row.error]
-        for executor in dict.fromkeys(row.executor for row in found):
-            rows_of = [row for row in found if row.executor == executor]
-            parts += _others(f"{title}, {executor}", text, rows_of)
+    found = [row for row in ordered if not row.error]
+    shares = [row for row in found if row.plan.endswith("%")]
+    eager = [row for row in shares if row.executor == "eager"]
+    compiled = [row for row in shares if row.executor != "eager"]
+    parts = [HEAD, *_summary(eager, compiled), "## In 60 % of the peak", "", COLUMNS, ""]
+    parts += [*_shares(eager), ""]
+    beside = [row for row in found if not row.plan.endswith("%")]
+    parts += ["## Beside other planners", "", BESIDE, ""]
+    for executor in dict.fromkeys(row.executor for row in beside):
+        parts += _beside(executor, [row for row in beside if row.executor == executor])
+    if compiled:
+        parts += ["## Under torch.compile", "", COMPILED, "", *_shares(compiled), ""]
+    parts += ["## How a step is traced", "", TRACED, "", *_details(eager), ""]
     parts += _failures([row for row in ordered if row.error])
-    beside = path.with_suffix(".new")
-    beside.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
-    beside.replace(path)
+    replaced = path.with_suffix(".new")
+    replaced.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+    replaced.replace(path)
 
 
-def _summary(ours: Sequence[TableRow]) -> list[str]:
-    held = sum(row.holds for row in ours)
-    predicted = sum(row.is_predicted for row in ours)
-    equal = sum(row.gradients == "equal" for row in ours)
-    lines = [
-        "## In figures",
-        "",
-        f"Of {len(ours)} steps in a share of their peak, {held} stay within 1 % of the limit, the "
-        f"peak of {predicted} is predicted within 3 %, and the gradients of {equal} are equal to "
-        f"the bit. Eager ones: {_marks(ours, 'eager')}.",
-        "",
+def _summary(eager: Sequence[TableRow], compiled: Sequence[TableRow]) -> list[str]:
+    """Return what holds of the models, with those named for which it does not."""
+    lines = ["## In figures", ""]
+    others = [
+        f"{row.model} (in {row.plan.replace('%', ' %')})" for row in eager if row.plan != "60%"
     ]
-    late = [row for row in ours if not row.holds]
-    apart = [row for row in ours if not row.is_predicted]
-    undispatched = [row for row in ours if row.dispatch_slowdown is None]
-    if undispatched:
-        lines += [
-            f"{len(undispatched)} rows have no figure for dispatch: they were recorded before it "
-            "was measured.",
-            "",
-        ]
-    for title, found in (("Above their limit", late), ("Predicted worse", apart)):
-        if found:
-            named = ", ".join(f"{row.model}, {row.executor} ({_ratio(row)})" for row in found)
-            lines += [f"{title}, measured by predicted: {named}.", ""]
-    return lines
+    lines.append(
+        f"- Operator by operator {len(eager)} of {len(ENTRIES)} models run in 60 % of their peak"
+        + (f", or a little more: {', '.join(others)}. " if others else ". ")
+        + _held("Of these", eager)
+    )
+    if compiled:
+        lines.append("- " + _held(f"Of {len(compiled)} compiled steps", compiled))
+    late = [row for row in (*eager, *compiled) if not row.holds]
+    apart = [row for row in (*eager, *compiled) if not row.is_predicted]
+    for title, rows in (("Above their limit", late), ("Predicted worse", apart)):
+        if rows:
+            named = ", ".join(f"{row.model}, {row.executor} ({_ratio(row)})" for row in rows)
+            lines.append(f"- {title}, measured by predicted: {named}.")
+    rounded = [row for row in eager if row.gradients != "equal"]
+    if rounded:
+        named = ", ".join(f"{row.model} {row.gradients}" for row in rounded)
+        lines.append(f"- Gradients that are not equal differ by roundings: {named}, relative.")
+    return [*lines, ""]
 
 
-def _marks(ours: Sequence[TableRow], executor: str) -> str:
-    """Return what holds of the models of the table, those that fail included."""
-    rows = [row for row in ours if row.executor == executor]
-    held, predicted = sum(row.holds for row in rows), sum(row.is_predicted for row in rows)
+def _held(start: str, rows: Sequence[TableRow]) -> str:
     return (
-        f"{len(rows)} of {len(ENTRIES)} models run, {held} within the limit, {predicted} as "
-        "predicted"
+        f"{start}, {sum(row.holds for row in rows)} stay within 1 % of the limit, the peak of "
+        f"{sum(row.is_predicted for row in rows)} is predicted within 3 %, and the gradients of "
+        f"{sum(row.gradients == 'equal' for row in rows)} are equal to the bit."
     )
 
 
@@ -126,109 +74,119 @@ def _ratio(row: TableRow) -> str:
     return f"{(row.measured_bytes or 0) / (row.predicted_bytes or 1):.3f}"
 
 
-def _shares(executor: str, rows: Iterable[TableRow]) -> list[str]:
-    head = (
-        "model",
-        "nodes",
-        "traced",
-        "solve s",
-        "plain ms",
-        "plain MiB",
-        "limit MiB",
-        "predicted MiB",
-        "measured MiB",
-        "predicted slowdown",
-        "measured",
-        "dispatch",
-        "recomputation",
-        "bound",
-        "gradients",
+def _name(row: TableRow) -> str:
+    name = row.model if row.plan in {"60%", _BLOCKS, _BUDGET} else f"{row.model}, {row.plan}"
+    return name if row.executor == "eager" else f"{name}, {row.executor}"
+
+
+def _shares(rows: Sequence[TableRow]) -> list[str]:
+    return _table(
+        (
+            "model",
+            "limit MiB",
+            "predicted",
+            "measured",
+            "slowdown, predicted",
+            "measured",
+            "without dispatch",
+            "least possible",
+        ),
+        [
+            (
+                _name(row),
+                _mib(row.limit_bytes),
+                _mib(row.predicted_bytes),
+                _mib(row.measured_bytes),
+                _number(row.predicted_slowdown, 3),
+                _number(row.measured_slowdown, 2),
+                _number(row.recomputation, 2),
+                _number(row.bound_slowdown, 3),
+            )
+            for row in rows
+        ],
     )
+
+
+def _beside(executor: str, rows: Sequence[TableRow]) -> list[str]:
+    """Return one line for each model, with both planners beside the schedules in their peaks."""
+    found = {(row.model, row.plan): row for row in rows}
+    cells = []
+    for name in dict.fromkeys(row.model for row in rows):
+        line = [name]
+        for plan in (_BLOCKS, _BUDGET):
+            row = found.get((name, plan))
+            if row is None:
+                line += [""] * 4
+                continue
+            line += [
+                _mib(row.other_bytes),
+                _number(row.other_slowdown, 2),
+                _number(row.measured_slowdown, 2),
+                _number(row.recomputation, 2),
+            ]
+        cells.append(tuple(line))
+    head = ("model",)
+    for planner in ("blocks", "budget"):
+        head += (f"{planner}: peak MiB", "its slowdown", "ours", "without dispatch")
+    title = "Operator by operator" if executor == "eager" else f"Compiled by {executor}"
+    lines = [f"### {title}", ""]
+    for plan, title in ((_BLOCKS, "per-block checkpointing"), (_BUDGET, "torch's budget")):
+        lines += _faster(title, [row for row in rows if row.plan == plan])
+    return [*lines, "", *_table(head, cells), ""]
+
+
+def _faster(title: str, rows: Sequence[TableRow]) -> list[str]:
+    """Return on how many models the schedule takes less time than the other planner."""
+    pairs = [
+        (row.measured_slowdown, row.other_slowdown)
+        for row in rows
+        if row.measured_slowdown is not None and row.other_slowdown is not None
+    ]
+    if not pairs:
+        return []
+    return [
+        f"- In the peak of {title} the schedule takes less time on "
+        f"{sum(ours < other for ours, other in pairs)} of {len(pairs)} models, dispatch included: "
+        f"the median slowdown is {median(ours for ours, _ in pairs):.2f} where that of {title} is "
+        f"{median(other for _, other in pairs):.2f}."
+    ]
+
+
+def _details(rows: Sequence[TableRow]) -> list[str]:
+    undispatched = [row.model for row in rows if row.dispatch_slowdown is None]
+    lines = [DETAILS]
+    if undispatched:
+        lines += [
+            f"{len(undispatched)} rows were recorded before dispatch was measured: "
+            f"{', '.join(undispatched)}."
+        ]
+    head = ("model", "nodes", "traced", "solve s", "plain ms", "plain MiB", "gradients")
     cells = [
         (
             row.model,
-            "" if row.nodes is None else str(row.nodes),
+            str(row.nodes or ""),
             row.front.replace("_", " "),
             _number(row.solve_s, 1),
             _number(row.plain_ms, 0),
             _mib(row.plain_bytes),
-            _mib(row.limit_bytes),
-            _mib(row.predicted_bytes),
-            _mib(row.measured_bytes),
-            _number(row.predicted_slowdown, 3),
-            _number(row.measured_slowdown, 2),
-            _number(row.dispatch_slowdown, 2),
-            _number(row.recomputation, 2),
-            _number(row.bound_slowdown, 3),
             row.gradients,
         )
         for row in rows
     ]
-    title = f"## In 60 % of the peak, {executor}"
-    return [title, "", *_table(head, cells), ""]
-
-
-def _others(title: str, text: str, rows: Sequence[TableRow]) -> list[str]:
-    if not rows:
-        return []
-    head = (
-        "model",
-        "its peak MiB",
-        "its slowdown",
-        "our peak MiB",
-        "our slowdown",
-        "dispatch",
-        "recomputation",
-        "predicted",
-        "bound",
-    )
-    cells = [
-        (
-            row.model,
-            _mib(row.other_bytes),
-            _number(row.other_slowdown, 2),
-            _mib(row.measured_bytes),
-            _number(row.measured_slowdown, 2),
-            _number(row.dispatch_slowdown, 2),
-            _number(row.recomputation, 2),
-            _number(row.predicted_slowdown, 3),
-            _number(row.bound_slowdown, 3),
-        )
-        for row in rows
-    ]
-    return [f"## {title}", "", text, "", _beside(rows), "", *_table(head, cells), ""]
-
-
-def _beside(rows: Sequence[TableRow]) -> str:
-    """Return on how many models the schedule takes less time than the other planner."""
-    pairs = [
-        (row.measured_slowdown, row.recomputation or row.measured_slowdown, row.other_slowdown)
-        for row in rows
-        if row.measured_slowdown is not None and row.other_slowdown is not None
-    ]
-    faster = sum(ours < other for ours, _, other in pairs)
-    apart = sum(alone < other for _, alone, other in pairs)
-    return (
-        f"As measured the schedule takes less time on {faster} of {len(pairs)} models, with its "
-        f"dispatch taken off on {apart}."
-    )
+    return ["## Details", "", *lines, "", *_table(head, cells)]
 
 
 def _failures(rows: Sequence[TableRow]) -> list[str]:
     if not rows:
         return []
-    return [
-        "## What failed",
-        "",
-        *_table(
-            ("model", "plan", "executor", "reason"),
-            [
-                (row.model, row.plan, row.executor, row.error.replace("|", "/")[:200])
-                for row in rows
-            ],
-        ),
-        "",
-    ]
+    cells = [(row.model, row.plan, row.executor, _reason(row)) for row in rows]
+    return ["## What failed", "", *_table(("model", "plan", "executor", "reason"), cells), ""]
+
+
+def _reason(row: TableRow) -> str:
+    text = row.error.replace("|", "/")
+    # Words end where the reason is cut.
+    return text if len(text) <= 220 else f"{text[:220].rpartition(' ')[0]} ..."
 
 
 def _table(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:

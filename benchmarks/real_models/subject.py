@@ -65,18 +65,24 @@ class Subject:
 
     def checkpointed(self, model: Callable[..., Any]) -> Contender:
         """Return the step of the model, or of what it compiles into, with checkpointed blocks."""
-        return Contender(partial(self.loss_of, model), self._blocks_checkpointed)
+        # One function for each block, ever: a compiler that finds another compiles again.
+        functions = [
+            (item, partial(checkpoint, item.forward, use_reentrant=False))
+            for item in self.model.modules()
+            if type(item).__name__ in self.blocks
+        ]
 
-    @contextmanager
-    def _blocks_checkpointed(self) -> Iterator[None]:
-        found = [item for item in self.model.modules() if type(item).__name__ in self.blocks]
-        for module in found:
-            module.__dict__["forward"] = partial(checkpoint, module.forward, use_reentrant=False)
-        try:
-            yield
-        finally:
-            for module in found:
-                del module.__dict__["forward"]
+        @contextmanager
+        def blocks_checkpointed() -> Iterator[None]:
+            for module, function in functions:
+                module.__dict__["forward"] = function
+            try:
+                yield
+            finally:
+                for module, _ in functions:
+                    del module.__dict__["forward"]
+
+        return Contender(partial(self.loss_of, model), blocks_checkpointed)
 
     def run(self, contender: Contender) -> None:
         """Run a step whose gradients are new."""

@@ -26,6 +26,9 @@ HERE = Path(__file__).parent
 ROWS = HERE / "rows.csv"
 PAGE = HERE.parents[1] / "docs" / "real_models.md"
 PLANS = ("60%", "blocks", "budget-0.5")
+# Where no schedule is known in 60 %: the gradient of one convolution's weights and what the kernel
+# takes beside it are 56 % of the peak there, and per-block checkpointing needs 77 %.
+OTHER_SHARES = {"fcn_resnet": "65%"}
 
 
 def measured(name: str, executor: str, plans: Sequence[str], limit_s: float) -> list[TableRow]:
@@ -36,7 +39,9 @@ def measured(name: str, executor: str, plans: Sequence[str], limit_s: float) -> 
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=limit_s, check=False
         )
-        lines, reason = ended.stdout, f"the process ended with {ended.returncode}"
+        last = [line for line in ended.stderr.splitlines() if line.strip()][-1:]
+        reason = f"the process ended with {ended.returncode}: {' '.join(last)}"
+        lines = ended.stdout
     except subprocess.TimeoutExpired as error:
         lines = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
         reason = f"not within {limit_s:.0f} s"
@@ -47,6 +52,10 @@ def measured(name: str, executor: str, plans: Sequence[str], limit_s: float) -> 
     return found + [
         TableRow(name, plan, executor, error=reason) for plan in plans if plan not in reached
     ]
+
+
+def _plans_of(name: str, plans: Sequence[str]) -> list[str]:
+    return [OTHER_SHARES.get(name, plan) if plan == PLANS[0] else plan for plan in plans]
 
 
 def main() -> None:
@@ -64,7 +73,11 @@ def main() -> None:
     for key in [key for key in rows if key[0] in options.again and key[2] == options.executor]:
         del rows[key]
     wanted = {
-        name: [plan for plan in options.plans if (name, plan, options.executor) not in rows]
+        name: [
+            plan
+            for plan in _plans_of(name, options.plans)
+            if (name, plan, options.executor) not in rows
+        ]
         for name in (options.models or ENTRIES)
     }
     if not options.page_only:

@@ -111,6 +111,7 @@ def compare(
         _print(results, with_certified=certify)
         for column in columns:
             _print_empty_classes(column)
+        _print_not_applicable(results)
     nothing_fits = all(result.schedule is None for result in results)
     if nothing_fits and all(refutation(column) for column in columns):
         raise typer.Exit(ExitStatus.INFEASIBLE)
@@ -180,6 +181,17 @@ def _print_empty_classes(column: list[Result]) -> None:
         if proof.valid_for is not ScheduleClass.ALL:
             memory = format_bytes(column[0].problem.memory_bytes)
             typer.echo(f"in {memory} nothing fits of the class {proof.valid_for}; others may")
+
+
+def _print_not_applicable(results: list[Result]) -> None:
+    """Say once of each method that does not apply to the instance what the instance lacks."""
+    reasons = {
+        result.method: result.note
+        for result in results
+        if result.termination is Termination.NOT_APPLICABLE
+    }
+    for method, reason in reasons.items():
+        typer.echo(f"{method} does not apply: {reason}")
 
 
 def _of_all(result: Result) -> str:

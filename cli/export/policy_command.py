@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jettison.cli.arguments import JsonOption, checked_output
+from jettison.cli.arguments import BandwidthOption, JsonOption, checked_output
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.export.policy_python import python_text
 from jettison.cli.output import percent, print_json, print_pairs
@@ -27,6 +27,7 @@ from jettison.cli.profile_command import (
 from jettison.instances.catalog import load
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.json_file import write_text
+from jettison.instances.core.link import parse_link
 from jettison.instances.core.provenance import Scalar
 from jettison.instances.profilers.device.rates import A100, DeviceRates, parse_rates
 from jettison.instances.remat_graph.graph import Graph
@@ -35,6 +36,7 @@ from jettison.instances.zoo.models import MODEL_NAMES
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.schedules.remat_graph.framework_policy import Policy, PolicyTarget, save_policy
 from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.schedules.remat_graph.value_names import NamedValues
 from jettison.solvers.core.outcome import SolveOptions
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def export_policy(
             "--output",
             "-o",
             metavar="FILE",
-            help="The policy as JSON (.json), or as Python (.py) that needs PyTorch only.",
+            help="The policy as JSON (.json), or as Python (.py) that needs PyTorch or JAX only.",
         ),
     ],
     plan: Annotated[
@@ -87,6 +89,7 @@ def export_policy(
     name: Annotated[
         str, typer.Option(metavar="NAME", help="For torchtitan: the name to register.")
     ] = "jettison",
+    bandwidth: BandwidthOption = None,
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="S", help="Seconds of the search.")
     ] = 60.0,
@@ -103,11 +106,15 @@ def export_policy(
     torch-sac: eager selective checkpointing of modules, one decision for each operator call.
     joint-graph, torch-knapsack, torchtitan: marks on the nodes of a joint graph, for PyTorch's
     partitioner, for its knapsack hook, and as a memory policy of torchtitan's graph trainer.
+    jax: the names that jax.checkpoint saves of a loss, from the graph that
+    jettison.jax.traced_graph makes of it, or from one whose nodes have the names that
+    checkpoint_name gives to their values. With --bandwidth, values may move to the host and back,
+    beside computations that do not wait for them.
     Time and peak are those of the step that follows, by the replay. Where the time limit ended the
     search, the best policy so far is written, and the exit status is 4.
 
-    Example: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
-    -o policy.py
+    Examples: jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 60% --to joint-graph
+    -o policy.py; jettison export-policy step.json --memory 60% --to jax -o policy.py
     """
     checked_output(output)
     if output.suffix not in {".json", ".py"}:
@@ -126,6 +133,19 @@ def export_policy(
             field="plan",
             expected="give the graph that it was made for, and a target other than torch-sac",
         )
+    if target is PolicyTarget.JAX and is_model:
+        raise InputError(
+            f"{source!r} is no graph",
+            field="source",
+            expected="save what `jettison.jax.traced_graph(loss, *arguments)` returns, and give "
+            "its file",
+        )
+    if bandwidth is not None and (target is not PolicyTarget.JAX or plan is not None):
+        raise InputError(
+            "only the best policy for jax moves values to the host",
+            field="bandwidth",
+            expected="write --to jax without a plan, or leave it out",
+        )
     model = None
     if is_model:
         if rates is not None and costs is Costs.MEASURED:
@@ -140,7 +160,7 @@ def export_policy(
     found = (
         _sac(source, model, memory, regions, options)
         if target is PolicyTarget.TORCH_SAC
-        else _joint(source, model, memory, target, plan, options)
+        else _joint(source, model, memory, target, plan, output, bandwidth, options)
     )
     if not isinstance(found, Policy):
         status = ExitStatus.INFEASIBLE if found.is_proved else ExitStatus.NO_SCHEDULE
@@ -231,6 +251,8 @@ def _joint(
     memory: str,
     target: PolicyTarget,
     plan: Path | None,
+    output: Path,
+    bandwidth: str | None,
     options: SolveOptions,
 ) -> Policy | NoSavedValues:
     if model is None:
@@ -255,10 +277,20 @@ def _joint(
             cost=model.cost,
         )
     # Solvers load when they are used: `verify` runs without them.
+    from jettison.solvers.remat_graph.policies.named_values_policy import named_values_policy
     from jettison.solvers.remat_graph.policies.once_again_policy import once_again_policy
 
     given = None if plan is None else load_schedule(plan, graph)
     assert given is None or isinstance(given, GraphSchedule)
+    if target is PolicyTarget.JAX:
+        if output.suffix == ".py" and NamedValues.of(graph).has_loops:
+            raise InputError(
+                "a forward node is a loop, which one jax.checkpoint would run again as a whole",
+                field="output",
+                expected="write a .json file, and give it to `jettison.jax.checkpointed`",
+            )
+        link = None if bandwidth is None else parse_link(bandwidth)
+        return named_values_policy(RematGraph(graph, memory), options, given, link)
     return once_again_policy(RematGraph(graph, memory), target, options, given)
 
 
@@ -285,5 +317,6 @@ def _show(policy: Policy, *, as_json: bool) -> None:
                 if policy.regions
                 else ("run again", str(sum(policy.decisions.values())))
             ),
+            *([("on the host", str(len(policy.offloaded)))] if policy.offloaded else []),
         ]
     )

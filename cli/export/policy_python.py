@@ -8,6 +8,7 @@ from pathlib import Path
 from pprint import pformat
 
 from jettison.schedules.remat_graph.framework_policy import Policy, PolicyTarget
+from jettison.schedules.remat_graph.value_names import TRACED
 
 _REGIONS = '''
 
@@ -74,6 +75,30 @@ def memory_policy(gm: fx.GraphModule, *, config: Any) -> fx.GraphModule:
     mark_nodes(gm.graph, DECISIONS, by_phase=True)
     return gm
 '''
+_JAX = """
+
+if OFFLOADED:
+    POLICY = jax.checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=SAVED,
+        names_which_can_be_offloaded=OFFLOADED,
+        offload_src="device",
+        offload_dst="pinned_host",
+    )
+else:
+    POLICY = jax.checkpoint_policies.save_only_these_names(*SAVED)
+"""
+_JAX_TRACED = '''
+
+def checkpointed(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the loss, which follows the policy when it is differentiated."""
+    return jax.checkpoint(with_names(loss, [*SAVED, *OFFLOADED]), policy=POLICY)
+'''
+_JAX_OWN = '''
+
+def checkpointed(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the loss, which follows the policy: its values have names by checkpoint_name."""
+    return jax.checkpoint(loss, policy=POLICY)
+'''
 _TAILS = {
     PolicyTarget.TORCH_SAC: _REGIONS,
     PolicyTarget.JOINT_GRAPH: _JOINT,
@@ -85,7 +110,8 @@ _TAILS = {
 def python_text(policy: Policy, name: str) -> str:
     """Return the Python file of a policy.
 
-    It begins with the module of `jettison.torch` that applies decisions, which needs PyTorch only.
+    It begins with the module of `jettison.torch` or `jettison.jax` that applies decisions, which
+    needs PyTorch only, or JAX.
 
     Parameters
     ----------
@@ -94,8 +120,10 @@ def python_text(policy: Policy, name: str) -> str:
     name
         Name under which a registry knows it.
     """
+    if policy.target is PolicyTarget.JAX:
+        return _jax_text(policy)
     module = "counted_calls" if policy.target is PolicyTarget.TORCH_SAC else "marked_nodes"
-    parts = [_docstring(policy), _source(module)]
+    parts = [_docstring(policy), _source("jettison.torch", f"policies/{module}.py")]
     if policy.target is PolicyTarget.TORCH_SAC:
         lines = "".join(
             f"    SelectiveRegion(\n        module={region.module!r},\n"
@@ -111,6 +139,25 @@ def python_text(policy: Policy, name: str) -> str:
         parts.append(f"NAME = {name!r}\nIDENTITY = {_identity(policy)!r}\n")
     parts.append(_TAILS[policy.target])
     return "".join(parts)
+
+
+def _jax_text(policy: Policy) -> str:
+    if any(name.startswith(TRACED) for name in policy.decisions):
+        head, tail = _source("jettison.jax", "named_equations.py"), _JAX_TRACED
+    else:
+        head = (
+            "from __future__ import annotations\n\nfrom collections.abc import Callable\n"
+            "from typing import Any\n\nimport jax\n"
+        )
+        tail = _JAX_OWN
+    saved = [
+        name
+        for name, again in policy.decisions.items()
+        if not again and name not in policy.offloaded
+    ]
+    lists = (("SAVED", saved), ("OFFLOADED", sorted(policy.offloaded)))
+    lines = "".join(f"{name} = {pformat(names, width=100)}\n" for name, names in lists)
+    return f"{_docstring(policy)}{head}\n\n{lines}{_JAX.lstrip()}{tail}"
 
 
 def _docstring(policy: Policy) -> str:
@@ -138,15 +185,15 @@ def _identity(policy: Policy) -> str:
     return content_sha256({"decisions": dict(policy.decisions)})
 
 
-def _source(module: str) -> str:
-    """Return the text of a module of ``jettison.torch`` without its docstring.
+def _source(package: str, module: str) -> str:
+    """Return the text of a module of an executor without its docstring.
 
-    Nothing is imported: PyTorch may not be installed.
+    Nothing is imported: PyTorch or JAX may not be installed.
     """
-    found = util.find_spec("jettison.torch")
+    found = util.find_spec(package)
     assert found is not None
     assert found.origin is not None
-    path = Path(found.origin).parent / "policies" / f"{module}.py"
+    path = Path(found.origin).parent / module
     text = path.read_text(encoding="utf-8")
     first = ast.parse(text).body[0]
     assert first.end_lineno is not None

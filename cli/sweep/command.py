@@ -157,6 +157,14 @@ def _worded(estimate: Estimate, count: int, workers: int) -> str:
     return f"{estimate.expected_s / workers:.0f} s ({known}), {most}"
 
 
+def _infeasible(summary: GapSummary) -> str:
+    """Count the proofs that nothing fits, each for its class of schedules."""
+    if not summary.infeasible:
+        return "none proved"
+    counts = sorted(summary.infeasible.items())
+    return "proved: " + ", ".join(f"{count} for {valid_for}" for valid_for, count in counts)
+
+
 def _print_state(
     study: Study, plan: Plan, folder: ResultFolder, state: SweepState, *, as_json: bool
 ) -> None:
@@ -171,6 +179,10 @@ def _print_state(
                 "failed": state.failed,
                 "left_out": len(plan.refused),
                 "set_aside": [str(fault) for fault in state.set_aside],
+                "infeasible": dict(summary.infeasible),
+                "not_applicable": summary.not_applicable,
+                "not_found": summary.not_found,
+                "unknown": summary.unknown,
                 "median_gap": summary.median,
                 "failures": dict(summary.failures),
             }
@@ -182,7 +194,12 @@ def _print_state(
             ("results", str(folder.path)),
             ("jobs", f"{state.total}: {state.done} done, {state.failed} failed"),
             ("schedules", f"{summary.schedules}, {summary.optimal} of them meet their bound"),
-            ("infeasible", f"{summary.infeasible} proved"),
+            ("infeasible", _infeasible(summary)),
+            (
+                "no answer",
+                f"{summary.not_applicable} not applicable, {summary.not_found} not found, "
+                f"{summary.unknown} at a limit",
+            ),
             ("gap", f"median {percent(summary.median)}, largest {percent(summary.largest)}"),
             *((f"failed {count} x", reason) for reason, count in summary.failures.items()),
         ]

@@ -32,6 +32,7 @@ PAPERS = {
     "remat_sharding": "KIWI: shard and recompute (2023)",
     "remat_offload": "POFO: recompute and offload on a chain (NeurIPS 2021)",
     "weight_offload": "Weight offloading",
+    "training_chain": "One budget: activations, weights, gradients and states together",
     "multi_model": "µ-TWO: models that share a device (MLSys 2023)",
     "pipeline_chain": "Pipelines of devices",
     "three_partition": "Hard instances: 3-PARTITION",

@@ -1,6 +1,6 @@
 """Policies of names for ``jax.checkpoint``: a loss in JAX that keeps to an amount of memory.
 
->>> from jettison.jax import checkpointed
+>>> from jettison.jax import checkpointed, traced_graph
 >>> loss = checkpointed(loss, parameters, batch, labels, memory="50%")
 >>> value, gradients = jax.jit(jax.value_and_grad(loss))(parameters, batch, labels)
 
@@ -22,7 +22,7 @@ if util.find_spec("jax") is None:
 from jettison.jax.checkpointed_loss import CheckpointedLoss
 from jettison.jax.memory_report import MemoryReport, MemoryRow
 from jettison.jax.named_program import LoopBodies
-from jettison.jax.plan_loss import checkpointed
+from jettison.jax.plan_loss import checkpointed, traced_graph
 from jettison.jax.policy_plan import PolicyPlan
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "MemoryRow",
     "PolicyPlan",
     "checkpointed",
+    "traced_graph",
 ]

@@ -7,26 +7,26 @@ not variables.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import Literal
 
-_NO_SCOPES = frozenset({"", "rematted_computation"})
+from jettison.jax.named_equations import (
+    CALLS,
+    EquationNames,
+    inner_call,
+    joined_scopes,
+    run_equation,
+)
+
 # The number of a value, or a literal.
 Value: TypeAlias = "int | Literal"
 
-# Calls that mean what their equations mean. A plan takes the place of jax.checkpoint.
-CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"})
 # Calls with a derivative of their own, which must stay until they are differentiated.
 DERIVATIVES = frozenset({"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"})
-# What JAX's transformations add to the scopes of a model.
-_WRAPPERS = re.compile(r"\b(?:jvp|transpose|vmap|checkpoint|rematted_computation|jit)\b(?=\()|[()]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,19 +65,10 @@ class Equation:
 
     def run(self, values: Callable[[int], Any]) -> list[Any]:
         """Return the results, where `values` gives the array of a value."""
-        given: dict[Any, Any] = {}
-        for atom, value in zip(self.source.invars, self.inputs, strict=True):
-            if not isinstance(atom, Literal):
-                given[atom] = values(value) if isinstance(value, int) else value.val
-        single = Jaxpr(
-            constvars=(),
-            invars=list(given),
-            outvars=list(self.source.outvars),
-            eqns=[self.source],
-            effects=self.source.effects,
-            debug_info=_debug_info(),
+        return run_equation(
+            self.source,
+            [values(value) if isinstance(value, int) else value.val for value in self.inputs],
         )
-        return list(jax.core.eval_jaxpr(single, (), *given.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,19 +124,13 @@ class FlatProgram:
         return digest.hexdigest()
 
 
-@cache
-def _debug_info() -> Any:
-    """Return the names that a function without arguments has in messages of JAX."""
-    return jax.make_jaxpr(lambda: ())().jaxpr.debug_info
-
-
 class _Build:
     def __init__(self, inlined: frozenset[str]) -> None:
         self.avals: list[Any] = []
         self.constants: dict[int, Any] = {}
         self.equations: list[Equation] = []
         self._inlined = inlined
-        self._count: Counter[str] = Counter()
+        self._names = EquationNames()
 
     def new(self, aval: Any) -> int:
         self.avals.append(aval)
@@ -166,8 +151,8 @@ class _Build:
 
         for source in jaxpr.eqns:
             operands = tuple(value_of(atom) for atom in source.invars)
-            here = _joined(scope, str(source.source_info.name_stack))
-            inner = self._inner(source)
+            here = joined_scopes(scope, source)
+            inner = inner_call(source, self._inlined)
             if inner is None:
                 results = self._add(source, operands, here, again)
             else:
@@ -180,32 +165,7 @@ class _Build:
     def _add(
         self, source: Any, operands: tuple[Value, ...], scope: str, again: bool
     ) -> list[Value]:
-        stem = f"{scope}/{source.primitive.name}" if scope else str(source.primitive.name)
-        name = f"{stem}.{self._count[stem]}"
-        self._count[stem] += 1
+        name = self._names.of(source, scope)
         outputs = tuple(self.new(variable.aval) for variable in source.outvars)
         self.equations.append(Equation(source, name, operands, outputs, again))
         return list(outputs)
-
-    def _inner(self, source: Any) -> Any:
-        """Return the closed jaxpr of a call that is inlined; None of any other equation."""
-        if source.primitive.name not in self._inlined or not _is_unsharded(source.params):
-            return None
-        for key in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
-            if key in source.params:
-                inner = source.params[key]
-                return inner if hasattr(inner, "consts") else ClosedJaxpr(inner, ())
-        return None
-
-
-def _is_unsharded(params: Mapping[str, Any]) -> bool:
-    """Tell whether a compiled call says nothing of the devices of its arguments and results."""
-    given = (*params.get("in_shardings", ()), *params.get("out_shardings", ()))
-    return all(type(sharding).__name__ == "UnspecifiedValue" for sharding in given)
-
-
-def _joined(outer: str, stack: str) -> str:
-    inner = _WRAPPERS.sub("", stack)
-    return "/".join(
-        part for part in (*outer.split("/"), *inner.split("/")) if part not in _NO_SCOPES
-    )

@@ -13,7 +13,8 @@ from jettison.jax.named_program import LoopBodies
 from jettison.jax.policy_plan import PolicyPlan
 from jettison.jax.policy_search import PolicySearch
 from jettison.jax.step_graph import StepGraph
-from jettison.schedules.remat_graph.saved_set import measure_saved_set, saved_set_computations
+from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
+from jettison.schedules.remat_graph.saved_set import measure_saved_set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +85,8 @@ def memory_report(search: PolicySearch, plan: PolicyPlan) -> MemoryReport:
     rows = []
     for name, policy in (("plain", None), *COMMON_POLICIES.items()):
         found = [item.measure(policy).temporary_bytes for item in searches]
-        run = measure_saved_set(
-            step.graph, saved_set_computations(step.graph, _saved_by(name, step))
-        )
+        again = frozenset(range(step.num_forward)).difference(_saved_by(name, step))
+        run = measure_saved_set(step.graph, lazy_computations(step.graph, again))
         overhead = run.time_ns / step.graph.base_time_ns - 1
         rows.append(_row(name, found, run.peak_bytes, overhead))
     names = (*plan.saved, *plan.offloaded)

@@ -21,10 +21,9 @@ from jax.extend.core import jaxpr_as_fun
 
 from jettison.jax.equation_cost import FUSIBLE, VIEWS, aval_bytes
 from jettison.jax.flat_program import Equation, FlatProgram
+from jettison.schedules.remat_graph.value_names import TRACED
 
 Policy = Callable[..., Any]
-# The names of a user stay what they are.
-_PREFIX = "jettison/"
 # Keys of random numbers and counters may cross the end of a part.
 _SMALL_BYTES = 256
 
@@ -87,7 +86,7 @@ class NamedProgram:
             for place, value in enumerate(equation.outputs):
                 if value in read:
                     end = f"[{place}]" if several else ""
-                    found[value] = f"{_PREFIX}{equation.name}{end}"
+                    found[value] = f"{TRACED}{equation.name}{end}"
         return found
 
     def chosen(self, saved: Iterable[str]) -> tuple[Mapping[int, str], tuple[Part, ...]]:

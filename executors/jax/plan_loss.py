@@ -10,8 +10,11 @@ from typing import Any
 import jax
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import read_json
+from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Alpha, Memory, Share, parse_memory
 from jettison.instances.profilers.device.rates import parse_rates
+from jettison.instances.remat_graph.graph import Graph
 from jettison.jax.call_signature import CallSignature
 from jettison.jax.checkpointed_loss import CheckpointedLoss
 from jettison.jax.compiled_memory import Options, platform_options
@@ -21,12 +24,14 @@ from jettison.jax.named_program import LoopBodies, NamedProgram
 from jettison.jax.policy_plan import PolicyPlan
 from jettison.jax.policy_search import PolicySearch
 from jettison.jax.step_trace import Differentiation
+from jettison.schedules.remat_graph.framework_policy import PolicyTarget, load_policy
 
 
 def checkpointed(
     loss: Callable[..., Any],
     *sample: Any,
     memory: str | int | Memory | None = None,
+    offload_bandwidth: str | int | Link | None = None,
     sample_keywords: Mapping[str, Any] = MappingProxyType({}),
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
@@ -52,6 +57,10 @@ def checkpointed(
         Limit of XLA's temporary memory of the loss with its gradient: what a step allocates besides
         its arguments and results. Bytes (``2**30``, ``"1GiB"``) or a share of that of the plain
         step (``"60%"``).
+    offload_bandwidth
+        Rate of the link to the host in each direction (``"16GB/s"``): values may move there and
+        back, beside computations that do not wait for them. None to move nothing. XLA for CPUs has
+        one memory: there the limit is one of the model, and `PolicyPlan.holds` is None.
     sample_keywords
         Keyword arguments of arrays.
     argnums, has_aux
@@ -65,7 +74,8 @@ def checkpointed(
     loops
         What loops (``jax.lax.scan``) do, ``saved`` or ``checkpointed``; None to try both.
     policy
-        A plan, or the file of one, that was made for this loss: nothing is planned.
+        A plan, or the file of one, that was made for this loss: nothing is planned. A policy of
+        ``jettison export-policy --to jax`` will do as well, for the graph of this loss.
     compilations
         Plans that are compiled at most.
     time_limit
@@ -85,6 +95,12 @@ def checkpointed(
         If no plan keeps to the limit (the message has the least memory that was seen), the loss
         cannot be traced, or a plan is for another loss.
     """
+    if policy is not None and offload_bandwidth is not None:
+        raise InputError(
+            "a plan is given, which says what moves",
+            field="offload_bandwidth",
+            expected="leave it out, or give a limit in place of the plan",
+        )
     if (memory is None) == (policy is None):
         raise InputError(
             "both" if policy is not None else "neither is given",
@@ -103,9 +119,10 @@ def checkpointed(
         _costs(costs, rates),
         getattr(loss, "__name__", "loss").strip("<>"),
         options,
+        link=None if offload_bandwidth is None else parse_link(offload_bandwidth),
     )
     if policy is not None:
-        plan = policy if isinstance(policy, PolicyPlan) else PolicyPlan.read(policy)
+        plan = policy if isinstance(policy, PolicyPlan) else _read_plan(policy, named)
         _check_plan(plan, named, "" if isinstance(policy, PolicyPlan) else str(policy))
         return CheckpointedLoss(signature, tree, search, plan)
     assert memory is not None
@@ -119,6 +136,45 @@ def checkpointed(
         time_limit_s=time_limit,
     )
     return CheckpointedLoss(signature, tree, search, plan)
+
+
+def traced_graph(
+    loss: Callable[..., Any],
+    *sample: Any,
+    sample_keywords: Mapping[str, Any] = MappingProxyType({}),
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    static_argnums: int | Sequence[int] = (),
+    costs: str = "roofline",
+    rates: str = "a100",
+) -> Graph:
+    """Return the graph of a loss with its gradient, for files and for `jettison export-policy`.
+
+    Forward nodes have the names that their values get under `checkpointed`, and loops save what
+    their derivatives need. Parameters and errors are those of `checkpointed`.
+    """
+    signature = CallSignature.of(loss, sample, sample_keywords, _places(static_argnums))
+    named, _, results = _traced(signature, has_aux)
+    differentiation = Differentiation(_differentiated(signature, named, _places(argnums)), results)
+    name = getattr(loss, "__name__", "loss").strip("<>")
+    search = PolicySearch(named, differentiation, _costs(costs, rates), name, {})
+    return search.graph(LoopBodies.SAVED).graph
+
+
+def _read_plan(path: str | Path, named: NamedProgram) -> PolicyPlan:
+    """Return the plan of a file, which may be one of ``jettison export-policy``."""
+    document = read_json(Path(path))
+    if isinstance(document, dict) and document.get("kind") == "policy":
+        found = load_policy(path)
+        if found.target is not PolicyTarget.JAX:
+            raise InputError(
+                f"a policy for {found.target}",
+                field="target",
+                source=str(path),
+                expected="export one with --to jax",
+            )
+        return PolicyPlan.of_policy(found, named.program.sha256)
+    return PolicyPlan.read(path)
 
 
 def _traced(signature: CallSignature, has_aux: bool) -> tuple[NamedProgram, Any, tuple[int, ...]]:

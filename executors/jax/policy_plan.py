@@ -11,7 +11,9 @@ import jax
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import FORMAT, check_header, read_json, write_json
+from jettison.instances.core.link import Link
 from jettison.jax.named_program import LoopBodies, Policy
+from jettison.schedules.remat_graph.framework_policy import Policy as ExportedPolicy
 
 _KIND = "jax-policy"
 _VERSION = 1
@@ -20,6 +22,17 @@ _MODEL_CLASS = (
     "bound_limit_bytes by the replay: forward values are saved, or computed again once, right "
     "before their first reader in the backward pass"
 )
+
+
+def offload_class(link: Link) -> str:
+    """Return the class of schedules that a bound with a link is about."""
+    return (
+        "offloaded sets of this graph, whose loops do what is said, with a peak of at most "
+        "bound_limit_bytes by the replay: forward values are saved, moved to the host and back at "
+        f"{link}, or computed again once, right before their first reader in the backward pass; "
+        "computations do not wait for the link, which moves data out beside the first "
+        "computations of the forward pass and back beside those of the backward pass"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +140,28 @@ class PolicyPlan:
         """
         header = {"format": FORMAT, "kind": _KIND, "version": _VERSION}
         write_json({**header, **asdict(self)}, Path(path))
+
+    @classmethod
+    def of_policy(cls, policy: ExportedPolicy, program_sha256: str) -> PolicyPlan:
+        """Return the plan of a policy of ``jettison export-policy``, for a program of a loss."""
+        bounds = [policy.base_time_ns, *(bound.time_ns for bound in policy.bounds)]
+        return cls(
+            program_sha256=program_sha256,
+            graph_sha256=policy.instance_sha256,
+            saved=tuple(
+                name
+                for name, again in policy.decisions.items()
+                if not again and name not in policy.offloaded
+            ),
+            offloaded=tuple(sorted(policy.offloaded)),
+            model_limit_bytes=policy.memory_bytes,
+            predicted_peak_bytes=policy.peak_bytes,
+            predicted_time_ns=policy.time_ns,
+            base_time_ns=policy.base_time_ns,
+            bound_limit_bytes=policy.memory_bytes,
+            bound_ns=max(bounds),
+            limit_bytes=policy.memory_bytes,
+        )
 
     @classmethod
     def read(cls, path: str | Path) -> PolicyPlan:

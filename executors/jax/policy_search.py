@@ -9,14 +9,20 @@ from itertools import product
 import jax
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link
 from jettison.jax.compiled_memory import CompiledMemory, Options, compiled_memory
 from jettison.jax.kernel_costs import KernelCosts
 from jettison.jax.named_program import LoopBodies, NamedProgram, Policy
-from jettison.jax.policy_plan import PolicyPlan
+from jettison.jax.policy_plan import PolicyPlan, offload_class
 from jettison.jax.step_graph import StepGraph, build_step_graph
 from jettison.jax.step_trace import Differentiation, StepTrace, struct_of
-from jettison.schedules.remat_graph.saved_set import measure_saved_set, saved_set_computations
+from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
+from jettison.schedules.remat_graph.saved_set import measure_saved_set
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.remat_graph.saved_sets.offload_search import (
+    BestOffloadedSet,
+    OffloadedSetSearch,
+)
 from jettison.solvers.remat_graph.saved_sets.search import (
     SAVED_SETS,
     BestSavedSet,
@@ -26,6 +32,27 @@ from jettison.solvers.remat_graph.saved_sets.search import (
 
 # The limit of the model falls by this much at least, and rises by no less.
 _FALL, _RISE = 0.98, 1.02
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Choice of what is saved and offloaded, with time and peak of its replay."""
+
+    saved: frozenset[int]
+    offloaded: frozenset[int]
+    time_ns: int
+    peak_bytes: int
+
+    @classmethod
+    def of_saved(cls, found: BestSavedSet) -> Chosen:
+        """Return the choice of a saved set."""
+        return cls(found.saved, frozenset(), found.replay.time_ns, found.replay.peak_bytes)
+
+    @classmethod
+    def of_offloads(cls, found: BestOffloadedSet) -> Chosen:
+        """Return the choice of an offloaded set."""
+        plan, replay = found.plan, found.replay
+        return cls(plan.saved, plan.offloaded, replay.time_ns, replay.peak_bytes)
 
 
 @dataclass(eq=False)
@@ -39,6 +66,10 @@ class PolicySearch:
     of its own. So every *separator* is saved at first, a value that alone is read behind some
     place, between which the parts are as short as they can be; if no such plan keeps to the limit,
     all of this is done once more without.
+
+    With a link, values may move to the host too (`jettison.schedules.remat_graph.offloaded_set`).
+    XLA for CPUs counts them like all others, so that such a plan is not compiled there, and the
+    replay alone says that it fits.
 
     Attributes
     ----------
@@ -54,6 +85,8 @@ class PolicySearch:
         Options of the compiler.
     params
         Parameters of the search for saved sets.
+    link
+        The link to the host, to which values move; None to keep all of them on the device.
     """
 
     named: NamedProgram
@@ -62,6 +95,7 @@ class PolicySearch:
     name: str
     options: Options
     params: SavedSetParams = SAVED_SETS
+    link: Link | None = None
     _graphs: dict[LoopBodies, StepGraph] = field(default_factory=dict)
 
     def graph(self, loops: LoopBodies) -> StepGraph:
@@ -156,17 +190,25 @@ class PolicySearch:
             if best is not None and not separated:
                 break
             limit = limit_bytes
-            tried: set[frozenset[int]] = set()
+            tried: set[Chosen] = set()
             for _ in range(compilations):
                 if tried and clock.left_s <= 0:
                     break
                 found = self._best_set(choice, limit, clock, separated)
-                if found.saved in tried:
+                if found in tried:
                     break
-                tried.add(found.saved)
+                tried.add(found)
                 always = self._separators(choice) if separated else frozenset()
                 plan = self._compiled(choice, found, always, limit, limit_bytes, plain_bytes)
                 announce(plan)
+                if plan.holds is None:
+                    # XLA's figure counts the host, and so the replay alone says what fits.
+                    least_bytes = min(least_bytes, plan.predicted_peak_bytes)
+                    if plan.predicted_peak_bytes <= limit_bytes and (
+                        best is None or plan.predicted_time_ns < best.predicted_time_ns
+                    ):
+                        best = plan
+                    break
                 least_bytes = min(least_bytes, plan.compiled_bytes)
                 if plan.holds and (best is None or plan.predicted_time_ns < best.predicted_time_ns):
                     best = plan
@@ -194,25 +236,47 @@ class PolicySearch:
         """
         step = self.graph(plan.loops)
         limit_bytes = max(plan.limit_bytes, plan.predicted_peak_bytes)
-        search = SavedSetSearch(
+        known = step.position_of_name
+        saved = frozenset(known[name] for name in plan.saved)
+        left_s = max(1.0, clock.left_s)
+        if self.link is not None:
+            offloaded = frozenset(known[name] for name in plan.offloaded)
+            moving = self._offloads(step, limit_bytes, step.entering)
+            moving.run([(saved, offloaded)], left_s)
+            bound_ns = min(moving.bound_ns, plan.predicted_time_ns)
+        else:
+            search = SavedSetSearch(
+                step.graph,
+                limit_bytes,
+                step.names,
+                step.entering,
+                replace(self.params, measured=1),
+            )
+            found = search.run([saved], left_s)
+            # The set of the plan is among those that fit.
+            assert found is not None
+            bound_ns = found.bound_ns
+        return replace(plan, bound_limit_bytes=limit_bytes, bound_ns=bound_ns)
+
+    def _offloads(
+        self, step: StepGraph, limit_bytes: int, never: frozenset[int]
+    ) -> OffloadedSetSearch:
+        """Return a search for offloaded sets; what enters a loop stays on the device."""
+        assert self.link is not None
+        return OffloadedSetSearch(
             step.graph,
             limit_bytes,
+            self.link,
             step.names,
-            step.entering,
-            replace(self.params, measured=1),
+            never_again=never,
+            never_moved=step.entering,
+            saved=self.params,
         )
-        known = step.position_of_name
-        saved = {known[name] for name in plan.saved}
-        found = search.run([saved], max(1.0, clock.left_s))
-        # The set of the plan is among those that fit.
-        assert found is not None
-        return replace(plan, bound_limit_bytes=limit_bytes, bound_ns=found.bound_ns)
 
     def _plain(self, limit_bytes: int, plain_bytes: int) -> PolicyPlan:
         """Return the plan that leaves the step as it is; by the model, one that saves all."""
         step = self.graph(LoopBodies.SAVED)
-        saved_all = saved_set_computations(step.graph, range(step.num_forward))
-        run = measure_saved_set(step.graph, saved_all)
+        run = measure_saved_set(step.graph, lazy_computations(step.graph, frozenset()))
         return PolicyPlan(
             program_sha256=self.named.program.sha256,
             graph_sha256=step.graph.sha256,
@@ -238,8 +302,8 @@ class PolicySearch:
 
     def _best_set(
         self, loops: LoopBodies, limit_bytes: int, clock: Clock, separated: bool
-    ) -> BestSavedSet:
-        """Return the best set within a limit of the model, or that of least memory."""
+    ) -> Chosen:
+        """Return the best sets within a limit of the model, or those of least memory."""
         step = self.graph(loops)
         never = step.entering | (self._separators(loops) if separated else frozenset())
         products = {
@@ -249,41 +313,52 @@ class PolicySearch:
             and kernel.root.primitive in {"dot_general", "conv_general_dilated"}
         }
         left = max(1.0, clock.left_s)
+        if self.link is not None:
+            moving = self._offloads(step, limit_bytes, never)
+            offloaded = moving.run([(frozenset(products) | never, frozenset())], left)
+            if offloaded is not None:
+                return Chosen.of_offloads(offloaded)
         search = SavedSetSearch(step.graph, limit_bytes, step.names, never, self.params)
         found = search.run([products], left)
         if found is not None:
-            return found
+            return Chosen.of_saved(found)
         # The set that was found to need least: XLA may need less for it than the model does.
         again = SavedSetSearch(step.graph, search.least_peak_bytes, step.names, never, self.params)
         least = again.run([products, search.least_set], left)
         assert least is not None
-        return least
+        return Chosen.of_saved(least)
 
     def _compiled(
         self,
         loops: LoopBodies,
-        found: BestSavedSet,
+        found: Chosen,
         always: frozenset[int],
         model_limit_bytes: int,
         limit_bytes: int,
         plain_bytes: int,
     ) -> PolicyPlan:
         step = self.graph(loops)
-        places = found.saved | always
-        saved = sorted(name for place in places for name in step.names.get(place, ()))
+        places = (found.saved | always) - found.offloaded
         plan = PolicyPlan(
             program_sha256=self.named.program.sha256,
             graph_sha256=step.graph.sha256,
-            saved=tuple(saved),
+            saved=step.names_of(places),
+            offloaded=step.names_of(found.offloaded),
             loops=loops,
-            model_limit_bytes=max(model_limit_bytes, found.replay.peak_bytes),
-            predicted_peak_bytes=found.replay.peak_bytes,
-            predicted_time_ns=found.replay.time_ns,
+            model_limit_bytes=max(model_limit_bytes, found.peak_bytes),
+            predicted_peak_bytes=found.peak_bytes,
+            predicted_time_ns=found.time_ns,
             base_time_ns=step.graph.base_time_ns,
-            bound_limit_bytes=found.replay.peak_bytes,
+            bound_limit_bytes=found.peak_bytes,
             bound_ns=step.graph.base_time_ns,
             limit_bytes=limit_bytes,
         )
+        if self.link is not None:
+            plan = replace(plan, valid_for=offload_class(self.link))
+            if jax.default_backend() == "cpu" and plan.offloaded:
+                return replace(
+                    plan, plain_compiled_bytes=plain_bytes, platform=jax.default_backend()
+                )
         memory = self.measure(plan.policy(), plan.saved, loops)
         return plan.compiled(
             compiled_bytes=memory.temporary_bytes,

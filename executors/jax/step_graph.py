@@ -17,11 +17,13 @@ that no argument decides, an ``iota`` say, take no memory.
 *Backward* is what depends on the gradients that are given, and what ``jax.checkpoint`` runs after
 the forward pass even if every name is saved: derivatives of activations, say. The latter are run
 right before their first reader.
+
+Nodes have the names of their values in JAX (`jettison.schedules.remat_graph.value_names`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +32,7 @@ from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.jax.named_program import NamedProgram
 from jettison.jax.step_trace import StepTrace
 from jettison.jax.step_values import Kernel, StepValues
+from jettison.schedules.remat_graph.value_names import node_name
 
 # Nanoseconds of a kernel, by the bytes of a value.
 Duration = Callable[[Kernel, Callable[[int], int]], int]
@@ -60,6 +63,10 @@ class StepGraph:
     def num_forward(self) -> int:
         """Number of forward nodes, which come first."""
         return sum(not node.backward for node in self.graph.nodes)
+
+    def names_of(self, places: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of values, in order."""
+        return tuple(sorted(name for place in places for name in self.names.get(place, ())))
 
     @cached_property
     def position_of_name(self) -> Mapping[str, int]:
@@ -101,22 +108,6 @@ def build_step_graph(
     values = StepValues(trace, separators)
     kernels = values.kernels()
     position = {value: place for place, item in enumerate(kernels) for value in item.root.outputs}
-    nodes = []
-    for item in kernels:
-        outputs = item.root.outputs
-        inputs = dict.fromkeys(position[value] for value in item.reads if value in position)
-        nodes.append(
-            Node(
-                name=item.root.name,
-                duration_ns=duration_ns(item, values.size_bytes),
-                output_bytes=sum(
-                    values.size_bytes(value) for value in outputs if value not in values.returned
-                ),
-                inputs=tuple(kernels[place].root.name for place in inputs),
-                backward=item.is_backward,
-                keep=any(value in values.returned for value in outputs),
-            )
-        )
     entering_names = {named.names[value] for value in named.entering if value in named.names}
     names: dict[int, tuple[str, ...]] = {}
     entering: set[int] = set()
@@ -131,5 +122,26 @@ def build_step_graph(
             value in values.saved_anyway for value in item.root.outputs
         ):
             entering.add(place)
+    node_names = [
+        node_name(item.root.name, names.get(place, ()), always=place in entering)
+        for place, item in enumerate(kernels)
+    ]
+    nodes = []
+    for place, item in enumerate(kernels):
+        outputs = item.root.outputs
+        inputs = dict.fromkeys(position[value] for value in item.reads if value in position)
+        nodes.append(
+            Node(
+                name=node_names[place],
+                duration_ns=duration_ns(item, values.size_bytes),
+                output_bytes=sum(
+                    values.size_bytes(value) for value in outputs if value not in values.returned
+                ),
+                inputs=tuple(node_names[source] for source in inputs),
+                workspace_bytes=values.copied_bytes(item),
+                backward=item.is_backward,
+                keep=any(value in values.returned for value in outputs),
+            )
+        )
     graph = Graph(name, tuple(nodes), provenance=provenance)
     return StepGraph(graph, kernels, names, frozenset(entering))

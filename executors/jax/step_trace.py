@@ -8,7 +8,8 @@ from typing import Any
 
 import jax
 
-from jettison.jax.flat_program import CALLS, DERIVATIVES, FlatProgram, Value
+from jettison.jax.flat_program import DERIVATIVES, FlatProgram, Value
+from jettison.jax.named_equations import CALLS
 from jettison.jax.named_program import LoopBodies, NamedProgram
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from jettison.jax.equation_cost import EXPENSIVE, FUSIBLE, FUSING, VIEWS, aval_bytes
 from jettison.jax.flat_program import Equation
+from jettison.jax.operand_copies import OperandCopies
 from jettison.jax.step_trace import StepTrace
 
 
@@ -59,6 +60,7 @@ class StepValues:
     def __init__(self, trace: StepTrace, in_memory: Collection[str] = ()) -> None:
         self._in_memory = frozenset(in_memory)
         self._flat = trace.flat
+        self._copies = OperandCopies(trace.flat, VIEWS)
         self._same: dict[int, int] = {}
         self.names: dict[int, list[str]] = defaultdict(list)
         self._maker: dict[int, Equation] = {}
@@ -105,6 +107,42 @@ class StepValues:
         """Return the size of a value."""
         return aval_bytes(self._flat.avals[value])
 
+    def copied_bytes(self, kernel: Kernel) -> int:
+        """Return the bytes of copies beside a kernel, of what is needed in another order.
+
+        A product copies its operand. What is computed element by element in the same pass is
+        computed twice instead, in both orders, from operands that are there until then.
+        """
+        found = sum(
+            self.size_bytes(value)
+            for equation in kernel.equations
+            for value in self._copied_by(equation)
+        )
+        root = kernel.root
+        if root.primitive in FUSIBLE and self._is_in_two_orders(root.outputs[0]):
+            found += self.size_bytes(root.outputs[0])
+        return found
+
+    def _copied_by(self, equation: Equation) -> list[int]:
+        """Return the values that an equation copies.
+
+        What is computed element by element, and read once, is written in the order of its reader.
+        """
+        found = []
+        for value in map(self._root, self._copies.of(equation)):
+            maker = self._maker.get(value)
+            is_written = maker is not None and maker.primitive in FUSIBLE
+            if not (is_written and self._readers_in_memory[value] == 1):
+                found.append(value)
+        return found
+
+    def _is_in_two_orders(self, value: int) -> bool:
+        is_backward = value in self._backward
+        return any(
+            self._is_backward(reader) == is_backward and value in self._copied_by(reader)
+            for reader in self._readers[value]
+        )
+
     def kernels(self) -> tuple[Kernel, ...]:
         """Return the kernels: those of the forward pass, then those of the backward pass."""
         forward: list[Kernel] = []
@@ -134,7 +172,11 @@ class StepValues:
         for kernel in kernels:
             (*_, root) = kernel.equations
             overwritten = None
-            if root.primitive in FUSIBLE and root.outputs[0] not in self.returned:
+            if (
+                root.primitive in FUSIBLE
+                and root.outputs[0] not in self.returned
+                and not self._is_in_two_orders(root.outputs[0])
+            ):
                 size = self.size_bytes(root.outputs[0])
                 overwritten = next(
                     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,9 +14,11 @@ from jettison.instances.core.link import Link
 from jettison.instances.core.memory import Memory
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.cost_check import CostCheck
+from jettison.instances.profilers.profile_warning import ProfileWarning
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_chain.stage_rises import StageRises
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
@@ -115,6 +118,29 @@ def checkpoint_sequential_optimal(
             threads=threads,
             check=check,
         )
+    first = scheduled = _planned(sequential, chain, memory, bandwidth, method, time_limit, loss)
+    # What the executor keeps to repeat stages is no size of the chain, and depends on which stages
+    # the schedule repeats. The budget falls each time, so that this ends.
+    limit_bytes = first.problem.memory_bytes
+    while (excess_bytes := _taken_bytes(scheduled) - limit_bytes) > 0:
+        budget = scheduled.problem.memory_bytes - excess_bytes
+        try:
+            scheduled = _planned(sequential, chain, budget, bandwidth, method, time_limit, loss)
+        except InputError:
+            _warn(first, limit_bytes)
+            return first
+    return scheduled
+
+
+def _planned(
+    sequential: nn.Sequential,
+    chain: Chain,
+    memory: str | int | Memory,
+    bandwidth: str | int | Link | None,
+    method: str | None,
+    time_limit: float | None,
+    loss: Loss | None,
+) -> CheckpointedSequential:
     problem: RematChain | RematOffloadChain
     if bandwidth is None:
         problem = RematChain(chain, memory)
@@ -124,6 +150,29 @@ def checkpoint_sequential_optimal(
     if not isinstance(result.schedule, ChainSchedule | OffloadSchedule):
         raise no_schedule_error(problem, result)
     return CheckpointedSequential(sequential, problem, result.schedule, loss=loss)
+
+
+def _taken_bytes(scheduled: CheckpointedSequential) -> int:
+    """Return what a step takes of its memory, in which no gradient of a parameter counts."""
+    rise_bytes = scheduled.predicted.rise_bytes
+    if rise_bytes is None:
+        return scheduled.predicted.peak_bytes
+    chain = scheduled.chain
+    rises = (StageRises(*known) for known in chain.provenance.rises.values())
+    gradient_bytes = sum(known.gradient_bytes for known in rises)
+    return chain.input_bytes + rise_bytes - gradient_bytes
+
+
+def _warn(scheduled: CheckpointedSequential, limit_bytes: int) -> None:
+    taken_bytes = _taken_bytes(scheduled)
+    if taken_bytes * 100 > limit_bytes * 101:
+        warnings.warn(
+            f"a step takes {taken_bytes} bytes and not {limit_bytes}: states of random number "
+            "generators and copies of buffers, which are kept to repeat stages, do not fit in as "
+            "well, and no plan takes less",
+            ProfileWarning,
+            stacklevel=3,
+        )
 
 
 def _as_sequential(model: nn.Sequential | Sequence[nn.Module]) -> nn.Sequential:

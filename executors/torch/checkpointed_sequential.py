@@ -29,6 +29,7 @@ from jettison.torch.accepted_replay import accepted_replay
 from jettison.torch.errors import Uncopied
 from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.schedule_run import RunStage, ScheduleRun
+from jettison.torch.step_rise import step_rise_bytes
 
 Loss = Callable[..., Tensor]
 
@@ -42,11 +43,18 @@ class Prediction:
     time_ns
         Forward and backward, the loss included.
     peak_bytes
-        Memory without parameters, their gradients and buffers; the input included.
+        Memory without parameters, their gradients and buffers; the input included. The plan keeps
+        this much free.
+    rise_bytes
+        What a step by a chain schedule will take at its peak beyond what is there when it begins,
+        which the input is: with new gradients, as they come, and by what was measured of each
+        operation (`jettison.torch.step_rise`). None with transfers, or if the chain was measured
+        by another version.
     """
 
     time_ns: int
     peak_bytes: int
+    rise_bytes: int | None = None
 
 
 class CheckpointedSequential(Uncopied, nn.Module):
@@ -126,7 +134,11 @@ class CheckpointedSequential(Uncopied, nn.Module):
         self.loss = loss
         self.problem = problem
         self.schedule = schedule
-        self.predicted = Prediction(time_ns=replay.time_ns, peak_bytes=replay.peak_bytes)
+        self.predicted = Prediction(
+            time_ns=replay.time_ns,
+            peak_bytes=replay.peak_bytes,
+            rise_bytes=self._rise_bytes(),
+        )
         self._plan = ExecutionPlan.of(schedule.operations, self.chain, problem.memory_bytes)
 
     @property
@@ -161,6 +173,16 @@ class CheckpointedSequential(Uncopied, nn.Module):
             f"{len(self.schedule.operations)} operations, {self.predicted.time_ns} ns, "
             f"{self.predicted.peak_bytes} bytes"
         )
+
+    def _rise_bytes(self) -> int | None:
+        if not isinstance(self.schedule, ChainSchedule):
+            return None
+        modules: list[object] = [*self.model, self.loss]
+        buffer_bytes = [
+            sum(storage_bytes(module.buffers()).values()) if isinstance(module, nn.Module) else 0
+            for module in modules
+        ]
+        return step_rise_bytes(self.chain, self.schedule.operations, buffer_bytes)
 
     def _run_stages(self, model_input: Tensor, loss_arguments: tuple[Any, ...]) -> list[RunStage]:
         needs_gradient = bool(model_input.requires_grad)

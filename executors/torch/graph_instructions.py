@@ -15,12 +15,14 @@ from jettison.instances.profilers.torch_graphs.graph_calls import (
     TraceRegisters,
     View,
 )
-from jettison.instances.profilers.torch_graphs.traced_step import (
+from jettison.instances.profilers.torch_graphs.operation_reader import (
     Source,
     TracedOperation,
-    TracedStep,
     is_random,
     mask_place,
+)
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    TracedStep,
 )
 from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.torch_graphs.graph_calls import TraceRegisters, View
-from jettison.instances.profilers.torch_graphs.traced_step import (
+from jettison.instances.profilers.torch_graphs.operation_reader import (
     Source,
     TracedOperation,
-    TracedStep,
     is_random,
     source_of,
+)
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    TracedStep,
 )
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.torch.graph_instructions import Delivery, Instruction, InstructionList

@@ -9,27 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from jettison.instances.profilers.torch_chains.taken_gradient import TakenGradient, entering
+from jettison.instances.profilers.torch_chains.taken_gradient import (
+    TakenGradient,
+    entering,
+    leaving,
+)
 from jettison.torch.errors import ExecutionError
 from jettison.torch.saved_storages import Packed, SavedStorages
-
-
-class _Exit(torch.autograd.Function):
-    """Autograd function that is the root of a stage's graph; its own value is empty."""
-
-    @staticmethod
-    def forward(ctx: Any, output: Tensor, of_output: TakenGradient) -> Tensor:
-        ctx.of_output = of_output
-        return output.new_empty(0)
-
-    @staticmethod
-    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, None]:
-        return ctx.of_output.take(), None
 
 
 class StageGraph:
@@ -71,7 +61,7 @@ class StageGraph:
             if saved is not None:
                 saved.check_versions()
             # Nothing goes back where the output does not depend on anything that is trained.
-            self._root = _Exit.apply(output, self._of_output) if output.requires_grad else None
+            self._root = leaving(output, self._of_output) if output.requires_grad else None
         # A detached tensor shares the version counter: a caller who changes it in place is told.
         self._output: Tensor | None = output.detach()
         self._place: Packed | None = None

@@ -20,7 +20,9 @@ from jettison.instances.profilers.torch_graphs.operator_memory import (
     MeasuredMemory,
     OperatorMemory,
 )
-from jettison.instances.profilers.torch_graphs.traced_step import TracedStep
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    TracedStep,
+)
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.zoo.call_arguments import CallArguments, called_with
 from jettison.instances.zoo.model_loss import own_loss

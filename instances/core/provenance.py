@@ -42,6 +42,11 @@ class Provenance:
     spread
         Per measured quantity (``"conv1 forward_ns"``) the least, the one that counts (a
         median, or the lower quartile of noisy ones) and the most.
+    rises
+        Per stage of a measured chain what its operations take beyond what is there as they begin:
+        the forward operation with and without saving, and the backward operation, at their peaks;
+        the new gradients that stay, the state of the generator if it draws random numbers, and what
+        its output is in memory beside its input.
     note
         Anything else that a reader should know.
     """
@@ -66,10 +71,11 @@ class Provenance:
     repeats: int | None = None
     parameter_gradients: str | None = None
     spread: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    rises: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     note: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("libraries", "model_arguments", "spread"):
+        for name in ("libraries", "model_arguments", "spread", "rises"):
             object.__setattr__(self, name, FrozenMapping(getattr(self, name)))
         if self.device_kind not in {None, "cpu", "cuda"}:
             raise InputError(
@@ -89,6 +95,14 @@ class Provenance:
                     f"{triple!r} is not least <= counted <= most",
                     field=f"spread[{key!r}]",
                     expected="write three integers in ascending order",
+                )
+        for key, amounts in self.rises.items():
+            if len(amounts) != 6 or min(amounts) < 0:
+                raise InputError(
+                    f"{amounts!r}",
+                    field=f"rises[{key!r}]",
+                    expected="write six amounts of bytes: forward with and without saving, "
+                    "backward, new gradients, generator, output",
                 )
 
     def to_json(self) -> dict[str, object]:
@@ -116,4 +130,7 @@ class Provenance:
         if "spread" in arguments:
             spread: Mapping[str, list[int]] = arguments["spread"]  # type: ignore[assignment]
             arguments["spread"] = {key: tuple(triple) for key, triple in spread.items()}
+        if "rises" in arguments:
+            rises: Mapping[str, list[int]] = arguments["rises"]  # type: ignore[assignment]
+            arguments["rises"] = {key: tuple(amounts) for key, amounts in rises.items()}
         return cls(**arguments)  # type: ignore[arg-type]

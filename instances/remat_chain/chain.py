@@ -13,6 +13,8 @@ from jettison.instances.core.names import checked_name, checked_unique
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.core.units import checked_amount
 
+_LATER_FIELDS = ("optimizer_state_bytes", "update_ns")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
@@ -36,12 +38,20 @@ class Stage:
         Extra memory :math:`o_f, o_b` in use only while the operation runs.
     weight_bytes
         Size of the parameters.
+    weight_gradient_bytes
+        Size of their gradient, where weights, gradients and optimizer states are planned together
+        (`TrainingChain`); None for that of the parameters.
+    optimizer_state_bytes
+        Size of the optimizer's states of this stage, such as the two moments of Adam.
+    update_ns, host_update_ns
+        Durations of the optimizer's update of this stage on the device, and on the host; None where
+        the host cannot do it.
 
     Raises
     ------
     InputError
         If a field is not a non-negative integer, the name is empty, or `saved_bytes` is below
-        `output_bytes`. Only `output_gradient_bytes` may be None.
+        `output_bytes`. Only the fields whose default is None may be None.
     """
 
     name: str
@@ -53,17 +63,23 @@ class Stage:
     backward_overhead_bytes: int = 0
     weight_bytes: int = 0
     output_gradient_bytes: int | None = None
+    weight_gradient_bytes: int | None = None
+    optimizer_state_bytes: int = 0
+    update_ns: int = 0
+    host_update_ns: int | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "name")
         for item in fields(self)[1:]:
             amount = getattr(self, item.name)
-            if amount is None and item.name == "output_gradient_bytes":
+            if amount is None and item.default is None:
                 continue
             unit = "nanoseconds" if item.name.endswith("_ns") else "bytes"
             checked_amount(amount, item.name, unit)
         if self.output_gradient_bytes == self.output_bytes:
             object.__setattr__(self, "output_gradient_bytes", None)
+        if self.weight_gradient_bytes == self.weight_bytes:
+            object.__setattr__(self, "weight_gradient_bytes", None)
         if self.saved_bytes < self.output_bytes:
             raise InputError(
                 f"{self.saved_bytes} is below output_bytes = {self.output_bytes}",
@@ -77,6 +93,30 @@ class Stage:
         if self.output_gradient_bytes is None:
             return self.output_bytes
         return self.output_gradient_bytes
+
+    @property
+    def gradient_of_weights_bytes(self) -> int:
+        """Size of the gradient of the parameters, whether it is given or that of the parameters."""
+        if self.weight_gradient_bytes is None:
+            return self.weight_bytes
+        return self.weight_gradient_bytes
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the optimizer updates this stage: it has parameters, states or an update."""
+        return any(
+            (
+                self.weight_bytes,
+                self.gradient_of_weights_bytes,
+                self.optimizer_state_bytes,
+                self.update_ns,
+            )
+        )
+
+    @property
+    def host_can_update(self) -> bool:
+        """Whether the host can do the update of this stage."""
+        return self.host_update_ns is not None
 
 
 @dataclass(frozen=True)
@@ -150,6 +190,8 @@ class Chain(InstanceDocument):
             + stage.forward_overhead_bytes
             + stage.backward_overhead_bytes
             + stage.weight_bytes
+            + stage.gradient_of_weights_bytes
+            + stage.optimizer_state_bytes
             # What is beyond the output may be counted as an overhead of two operations.
             + 2 * max(0, stage.gradient_bytes - stage.output_bytes)
             for stage in self.stages
@@ -242,11 +284,12 @@ class Chain(InstanceDocument):
             "input_bytes": self.input_bytes,
             "backward_overhead_holds_gradient": self.backward_overhead_holds_gradient,
             "stages": [
-                # Without a size of its own a gradient is not named, as before it could have one.
+                # What stages could not have at first is named where they have it only.
                 {
                     item.name: amount
                     for item in fields(stage)
                     if (amount := getattr(stage, item.name)) is not None
+                    and not (item.name in _LATER_FIELDS and amount == item.default)
                 }
                 for stage in self.stages
             ],

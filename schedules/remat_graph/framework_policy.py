@@ -25,12 +25,15 @@ class PolicyTarget(StrEnum):
         Marks on the nodes of a joint graph, which PyTorch's partitioner respects.
     ``torchtitan``
         A memory policy of torchtitan's graph trainer.
+    ``jax``
+        Names for ``jax.checkpoint_policies``: what is saved, what moves to the host.
     """
 
     TORCH_SAC = "torch-sac"
     TORCH_KNAPSACK = "torch-knapsack"
     JOINT_GRAPH = "joint-graph"
     TORCHTITAN = "torchtitan"
+    JAX = "jax"
 
     @property
     def policy_class(self) -> PolicyClass:
@@ -118,6 +121,8 @@ class Policy:
         For each operator by name, whether it runs again; empty for regions.
     regions
         Decisions for regions; empty for others.
+    offloaded
+        Of the operators that do not run again, those whose values move to the host; for JAX.
     is_settled
         Whether the search that found it came to its end, and not to a limit; in no file.
     """
@@ -132,6 +137,7 @@ class Policy:
     bounds: tuple[PolicyBound, ...]
     decisions: Mapping[str, bool] = field(default_factory=dict)
     regions: tuple[RegionDecisions, ...] = ()
+    offloaded: frozenset[str] = frozenset()
     is_settled: bool = field(default=True, compare=False)
 
     @property
@@ -159,9 +165,14 @@ class Policy:
             document["regions"] = [region.to_json() for region in self.regions]
         else:
             document["decisions"] = {
-                name: "recompute" if again else "save" for name, again in self.decisions.items()
+                name: self._word(name, again) for name, again in self.decisions.items()
             }
         return document
+
+    def _word(self, name: str, again: bool) -> str:
+        if name in self.offloaded:
+            return "offload"
+        return "recompute" if again else "save"
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -192,6 +203,9 @@ class Policy:
                 name: word == "recompute" for name, word in document.get("decisions", {}).items()
             },
             regions=tuple(regions),
+            offloaded=frozenset(
+                name for name, word in document.get("decisions", {}).items() if word == "offload"
+            ),
         )
 
 

@@ -15,12 +15,22 @@ def lazy_schedule(
 ) -> GraphSchedule:
     """Return the step in which these forward operators run once more, as late as they can.
 
+    Parameters and errors are those of `lazy_computations`.
+    """
+    return GraphSchedule.from_computations(graph, lazy_computations(graph, again, early))
+
+
+def lazy_computations(
+    graph: Graph, again: AbstractSet[int], early: AbstractSet[int] = frozenset()
+) -> list[int]:
+    """Return the computations of that step, in order.
+
     The forward operators run first, in the order of the graph. Before a backward operator runs
     what it needs of `again` and what that needs, unless it has run in the backward pass already,
     in the order of the graph; from then on the value is there until its last reader. Everything
     else that the backward pass reads is saved. This is what PyTorch's partitioner makes of a set of
-    saved values (``reordering_to_mimic_autograd_engine``), and torchtitan's of the tags of a joint
-    graph. :math:`O(n + |E|)` beside the sorting.
+    saved values (``reordering_to_mimic_autograd_engine``), torchtitan's of the tags of a joint
+    graph, and what a policy of names says in JAX. :math:`O(n + |E|)` beside the sorting.
 
     Parameters
     ----------
@@ -56,7 +66,7 @@ def lazy_schedule(
             continue
         computations += _runs(graph, sorted(_missing(graph, node, again, anew)))
         computations += _runs(graph, [node])
-    return GraphSchedule.from_computations(graph, computations)
+    return computations
 
 
 def is_late(graph: Graph, node: int) -> bool:

@@ -1,15 +1,13 @@
-"""Saved sets: schedules that save some forward values and compute the others again, once.
+"""Time and memory of saved sets: what is not saved is computed again, once, as late as it can be.
 
-It is what a policy of names can say, ``save_only_these_names`` in JAX. The forward pass runs as it
-is. Of its values only the saved ones stay for the backward pass. Each backward operation, in the
-order of the graph, first has computed again what it needs and what is not in memory, with all that
-this needs in turn, in the order of the graph; what was computed again stays until its last reader,
-so that nothing is computed a third time.
+A saved set is what a policy of names can say, ``save_only_these_names`` in JAX. Its computations
+are those of `lazy_schedule`, in which all forward nodes run again that the set does not save and
+the backward pass needs; they are of the class saved-or-once, whose bounds hold for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jettison.instances.core.errors import InputError
@@ -35,42 +33,6 @@ class SavedSetRun:
     peak_bytes: int
     first_bytes: tuple[int, ...]
     again_bytes: int
-
-
-def saved_set_computations(graph: Graph, saved: Iterable[int]) -> tuple[int, ...]:
-    r"""Return the computations of a saved set, in order.
-
-    Parameters
-    ----------
-    graph
-        A graph whose forward nodes come first, of which each node runs an operator of its own.
-    saved
-        Positions of forward nodes.
-
-    Raises
-    ------
-    InputError
-        If a backward node comes before a forward node, or a node is a result of another one.
-
-    Notes
-    -----
-    :math:`O(n \log n + |E|)`.
-    """
-    backward = check_forward_first(graph)
-    there = set(saved)
-    computations = list(range(backward))
-    for node in range(backward, len(graph)):
-        missing: set[int] = set()
-        waiting = [node]
-        while waiting:
-            for source in graph.inputs[waiting.pop()]:
-                if source < backward and source not in there and source not in missing:
-                    missing.add(source)
-                    waiting.append(source)
-        computations.extend(sorted(missing))
-        there |= missing
-        computations.append(node)
-    return tuple(computations)
 
 
 def measure_saved_set(graph: Graph, computations: Sequence[int]) -> SavedSetRun:
@@ -113,7 +75,7 @@ def check_forward_first(graph: Graph) -> int:
     Raises
     ------
     InputError
-        As `saved_set_computations` does.
+        If a backward node comes before a forward node, or a node is a result of another one.
     """
     backward = next((place for place, node in enumerate(graph.nodes) if node.backward), len(graph))
     for place, node in enumerate(graph.nodes):

@@ -155,9 +155,10 @@ def refutation(results: Iterable[Result]) -> Result | None:
 
     Of several proofs the one for most schedules, best with a formulation, which can be certified.
     A proof for a narrower class than all schedules does not answer the problem where a schedule is
-    known, or where a method came to a limit before it had a schedule or a proof.
+    known, or where a method came to a limit before it had a schedule or a proof. Methods that do
+    not apply say nothing.
     """
-    found = list(results)
+    found = [result for result in results if result.termination is not Termination.NOT_APPLICABLE]
     proofs = [result for result in found if result.infeasibility is not None]
     if any(result.schedule is not None for result in found):
         return None

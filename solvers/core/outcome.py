@@ -138,7 +138,8 @@ class Outcome:
     work
         Counts that describe the effort: nodes, slots, rows.
     note
-        One sentence for the user: why there is no schedule, or what else was tried.
+        One sentence for the user: why there is no schedule, or what else was tried. An outcome of
+        `Termination.NOT_APPLICABLE` has one, which says what the instance lacks.
     """
 
     termination: Termination
@@ -147,3 +148,12 @@ class Outcome:
     infeasibility: Infeasibility | None = None
     work: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
+
+    def __post_init__(self) -> None:
+        # A defect of the method, not of what somebody asked.
+        assert self.note or self.termination is not Termination.NOT_APPLICABLE
+
+    @classmethod
+    def not_applicable(cls, reason: str) -> Outcome:
+        """Return the outcome of a method that does not apply to the instance, and why."""
+        return cls(termination=Termination.NOT_APPLICABLE, note=reason)

@@ -212,7 +212,8 @@ class Result:
         ``optimal-in-order``, ``optimal-staged``, ``optimal-kiwi-reduced``, ``feasible``,
         ``infeasible``, ``infeasible-persistent``, ``infeasible-staged``,
         ``infeasible-kiwi-reduced`` and so on; without a schedule or a proof of none ``bounded``
-        (the method proved a bound), ``not-found`` (its schedule does not fit) or ``unknown`` (it
+        (the method proved a bound), ``not-applicable`` (the instance lacks what the method is
+        about), ``not-found`` (it came to its end, and its schedules do not fit) or ``unknown`` (it
         hit a limit).
         """
         schedule_class = ScheduleClass.ALL
@@ -223,6 +224,8 @@ class Result:
         elif self.answer is Answer.UNKNOWN:
             if any(bound.method == self.method for bound in self.bounds):
                 return "bounded"
+            if self.termination is Termination.NOT_APPLICABLE:
+                return "not-applicable"
             return "not-found" if self.termination.is_regular else "unknown"
         suffix = "" if schedule_class is ScheduleClass.ALL else f" {schedule_class}"
         return f"{self.answer}{suffix}".replace(" ", "-")

@@ -1,7 +1,8 @@
 """Status of a run on two axes: why it stopped, and what is known of the problem.
 
 The axes are independent. A run can hit its time limit with a schedule in hand, with a proof that
-there is none, or with nothing; a single word such as "Optimal" cannot say which.
+there is none, or with nothing; a single word such as "Optimal" cannot say which. Nor can "nothing
+found": a method may have searched to its end, or to its limit, or may not apply to the instance.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ class Termination(StrEnum):
     WORK_LIMIT = "work_limit"
     MEMORY_LIMIT = "memory_limit"
 
+    NOT_APPLICABLE = "not_applicable"
+    """The instance lacks what the method is about, so that nothing was searched; a note says what.
+
+    Another memory or more time would not change that.
+    """
+
     INTERRUPTED = "interrupted"
     """Somebody asked for the end: Ctrl-C, or the caller."""
 
@@ -33,7 +40,7 @@ class Termination(StrEnum):
 
     @property
     def is_regular(self) -> bool:
-        """Whether the run came to its proper end, and not to a limit."""
+        """Whether the run came to its proper end, and not to a limit or to nothing at all."""
         return self in {Termination.COMPLETED, Termination.GAP_REACHED}
 
 

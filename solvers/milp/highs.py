@@ -230,10 +230,11 @@ class _Run:
         if self.options.time_limit_s is not None:
             passed = time.perf_counter() - self.started
             _set_option(highs, "time_limit", max(0.0, self.options.time_limit_s - passed))
-        interior = self.options.linear_algorithm is LinearAlgorithm.INTERIOR
-        if interior and not self.model.integer.any():
+        algorithm = self.options.linear_algorithm
+        if algorithm is not LinearAlgorithm.CHOOSE and not self.model.integer.any():
             _set_option(highs, "solver", "ipm")
-            _set_option(highs, "run_crossover", "off")
+            on = algorithm is LinearAlgorithm.CROSSOVER
+            _set_option(highs, "run_crossover", "on" if on else "off")
         if self.options.integer_search is IntegerSearch.PROVE:
             _set_option(highs, "mip_heuristic_effort", 0.0)
             # Limit on the cutting planes that are kept beside those in the relaxation.

@@ -38,10 +38,13 @@ class LinearAlgorithm(StrEnum):
     ``interior``
         By its interior point method without crossover: faster for large models. Multipliers are
         those of a point close to an optimum, for `exact_dual_bound` to evaluate.
+    ``interior, then crossover``
+        The same, and on to a basis: where the point alone is too far from an optimum.
     """
 
     CHOOSE = "choose"
     INTERIOR = "interior"
+    CROSSOVER = "interior, then crossover"
 
 
 class IntegerSearch(StrEnum):

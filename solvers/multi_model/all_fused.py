@@ -35,9 +35,7 @@ def all_fused(
         own = problem.instance.architectures[place]
         fused = f"{count} fused models" + (f" of {own.name}" if problem.instance.others else "")
         if count not in own.sizes:
-            return Outcome(
-                termination=Termination.COMPLETED, note=f"there is no profile of {fused}"
-            )
+            return Outcome.not_applicable(f"there is no profile of {fused}")
         unit = schedule(problem, (key_of(place, count),))
         if unit is None:
             return Outcome(termination=Termination.COMPLETED, note=f"{fused} do not fit this way")

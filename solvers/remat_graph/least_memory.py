@@ -5,6 +5,9 @@ then Checkmate's model with the memory as its objective is solved, unless it has
 coefficients to be built in the time that is left. The solver's bound is rounded up to a multiple of
 the greatest common divisor of the sizes, as every peak is one; where the peak of a replayed
 schedule meets it, the least memory is known.
+
+Where the work is limited (`SolveOptions.most_moves`), annealing alone searches, for so many moves:
+what is found is then the same on every machine.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import WrittenModelParams, highs_options
-from jettison.solvers.remat_graph.annealing.least_peak import least_peak_by_annealing
+from jettison.solvers.remat_graph.annealing.least_peak import LeastPeak, least_peak_by_annealing
 from jettison.solvers.remat_graph.baselines.simple import store_all_schedule
 
 
@@ -44,12 +47,15 @@ class LeastMemoryParams(WrittenModelParams):
         peak, before the model.
     seconds_after_a_proof
         Time limit of the search for the least memory, once the given memory is proved too small.
+    moves_after_a_proof
+        Moves of that search where the work is limited, which end it instead of the time.
     """
 
     at_least: ClassVar[Mapping[str, float]] = {"seconds_after_a_proof": 0}
 
     share_of_least_peak: float = 0.5
     seconds_after_a_proof: float = 10.0
+    moves_after_a_proof: int = 300_000
 
 
 LEAST_MEMORY = LeastMemoryParams()
@@ -115,7 +121,12 @@ def with_least_staged_memory(
     assert proof is not None
     share = Clock(min(clock.left_s, params.seconds_after_a_proof))
     floor = proof.least_memory_bytes or 0
-    least = least_staged_memory(graph, floor, options, share, params)
+    if options.most_moves is None:
+        least = least_staged_memory(graph, floor, options, share, params)
+    else:
+        moves = min(options.most_moves, params.moves_after_a_proof)
+        known = _known(graph, floor)
+        least = known if known.is_exact else _annealed(known, graph, options.seed, clock, moves)
     if least.peak_bytes <= problem.memory_bytes:
         return Outcome(termination=Termination.ERROR, schedule=least.schedule)
     if least.is_exact:
@@ -160,12 +171,7 @@ def least_staged_memory(
         return known
     half = Clock(None if math.isinf(clock.left_s) else clock.left_s * params.share_of_least_peak)
     annealed = least_peak_by_annealing(graph, options.seed, half, stop_at_bytes=known.lower_bytes)
-    known = LeastMemory(
-        # A schedule refutes every lower bound above its peak.
-        lower_bytes=min(known.lower_bytes, annealed.peak_bytes),
-        schedule=annealed.schedule,
-        peak_bytes=annealed.peak_bytes,
-    )
+    known = _with_schedule(known, annealed)
     is_interrupted = annealed.termination is Termination.INTERRUPTED
     coefficients = Checkmate().estimated_coefficients(graph)
     most_in_time = clock.left_s / params.seconds_per_coefficient
@@ -188,6 +194,27 @@ def least_staged_memory(
         lower_bytes = max(lower_bytes, built.memory_scale.bound_from_model(solution.dual_bound))
     return LeastMemory(
         lower_bytes=min(lower_bytes, peak_bytes), schedule=schedule, peak_bytes=peak_bytes
+    )
+
+
+def _annealed(
+    known: LeastMemory, graph: Graph, seed: int, clock: Clock, most_moves: int
+) -> LeastMemory:
+    """Return what annealing finds in so many moves, unless the time is up before."""
+    return _with_schedule(
+        known,
+        least_peak_by_annealing(
+            graph, seed, clock, stop_at_bytes=known.lower_bytes, most_moves=most_moves
+        ),
+    )
+
+
+def _with_schedule(known: LeastMemory, annealed: LeastPeak) -> LeastMemory:
+    return LeastMemory(
+        # A schedule refutes every lower bound above its peak.
+        lower_bytes=min(known.lower_bytes, annealed.peak_bytes),
+        schedule=annealed.schedule,
+        peak_bytes=annealed.peak_bytes,
     )
 
 

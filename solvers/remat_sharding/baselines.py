@@ -73,7 +73,7 @@ def _solve(
 ) -> Outcome:
     dropped = rule(problem.instance)
     if isinstance(dropped, str):
-        return Outcome(termination=Termination.COMPLETED, note=dropped)
+        return Outcome.not_applicable(dropped)
     clock = Clock(options.time_limit_s)
     with Ending() as ending:
         found = strategies_of_computations(

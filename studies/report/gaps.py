@@ -14,6 +14,12 @@ from jettison.studies.report.run import Run
 
 # Gaps from which on a cell is shaded more.
 _SHADES = (0.001, 0.01, 0.05, 0.2)
+# Words for the status of a job that has neither a schedule nor a bound nor a proof.
+_WITHOUT_AN_ANSWER = {
+    "not-applicable": "does not apply",
+    "not-found": "not found",
+    "unknown": "at its limit",
+}
 
 
 def gap_table(panel: Panel, styles: Mapping[str, Style]) -> Markup:
@@ -21,7 +27,8 @@ def gap_table(panel: Panel, styles: Mapping[str, Style]) -> Markup:
 
     A cell holds the distance of a schedule to the best bound that any job of the study proved for
     its class. For a method that only bounds it is the distance of its bound to the best schedule,
-    in italics. Of several seeds the best one counts.
+    in italics. Of several seeds the best one counts. A job that has found nothing says whether its
+    method does not apply, came to its end, or came to a limit.
     """
     head = [
         element(
@@ -105,7 +112,8 @@ def _cell(runs: Sequence[Run], everything: Sequence[Run]) -> Markup:
             title=f"its bound, {words.exact_time(bound_ns)} for {valid_for}, below the best "
             "schedule of that class",
         )
-    return _word(words.NOTHING, first.note or first.termination or "", "6e9", "none")
+    why = _WITHOUT_AN_ANSWER.get(first.status or "", words.NOTHING)
+    return _word(why, first.note or first.termination or "", "6e9", "none")
 
 
 def bound_distance(runs: Sequence[Run], everything: Sequence[Run]) -> tuple[float, int, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -21,14 +21,23 @@ def tiles(runs: Sequence[Run]) -> Markup:
     failed = sum(run.failed is not None for run in runs)
     cpu_s = sum(run.cpu_s for run in runs if run.cpu_s is not None)
     optimal = sum(gap == 0 for gap in gaps)
-    infeasible = sum(run.is_infeasible for run in runs)
+    proofs = Counter(run.infeasible_for for run in runs if run.infeasible_for is not None)
+    not_applicable = sum(run.status == "not-applicable" for run in runs)
     median = words.percent(statistics.median(gaps)) if gaps else words.NOTHING
     shown = [
         (words.grouped(len(runs)), "job" if len(runs) == 1 else "jobs", ""),
         (words.grouped(len(gaps)), "schedules" if len(gaps) != 1 else "schedule", ""),
         (words.grouped(optimal), "meet their bound", "good" if optimal else ""),
         (median, "median gap", ""),
-        (words.grouped(infeasible), "proofs that nothing fits", ""),
+        *(
+            (words.grouped(proofs[valid_for]), f"{_proofs(proofs[valid_for])}, {valid_for}", "")
+            for valid_for in sorted(proofs)
+        ),
+        *(
+            [(words.grouped(not_applicable), "where the method does not apply", "")]
+            if not_applicable
+            else []
+        ),
         (words.grouped(failed), "failed", "bad" if failed else ""),
         (_duration(cpu_s), "of processor time", ""),
     ]
@@ -40,6 +49,10 @@ def tiles(runs: Sequence[Run]) -> Markup:
         ),
         class_="tiles",
     )
+
+
+def _proofs(count: int) -> str:
+    return "proof that nothing fits" if count == 1 else "proofs that nothing fits"
 
 
 def facts(runs: Sequence[Run], panels: Sequence[Panel]) -> Markup:

@@ -102,7 +102,7 @@ class Run:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it is proved that nothing fits."""
+        """Whether it is proved that nothing of some class of schedules fits."""
         return self.infeasible_for is not None
 
 

@@ -142,7 +142,7 @@ def test_a_graph_without_a_loss_is_refused(line: CommandLine) -> None:
     ("field", "value", "message"),
     [
         ("version", 2, "version 2 is newer"),
-        ("target", "jax", "out.json"),
+        ("target", "flax", "out.json"),
         ("memory_bytes", -1, "memory_bytes"),
         ("class", "saved calls of regions", "out.json"),
         ("decisions", {"f0": "maybe"}, "decisions.f0"),

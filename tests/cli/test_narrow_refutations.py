@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import jettison as jt
-from jettison import Graph, RematGraph, ScheduleClass
+from jettison import RematGraph, ScheduleClass
 from jettison.cli.exit_status import ExitStatus
 from jettison.instances.catalog import save
-from jettison.remat_graph import Node
 from jettison.solvers.core.certified import empty_classes, refutation
 from jettison.solvers.core.outcome import Infeasibility, Outcome
 from jettison.solvers.core.result import Result
@@ -20,33 +19,8 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.core.verdict import Verdict
 from jettison.studies.batch_series import BatchThroughput
 from tests.cli.terminal import CommandLine
+from tests.drawing.thrice import STEP
 
-
-def _node(name: str, duration_ns: int, output_bytes: int, *inputs: str) -> Node:
-    return Node(
-        name=name,
-        duration_ns=duration_ns,
-        output_bytes=output_bytes,
-        inputs=inputs,
-        backward=name.startswith("b"),
-    )
-
-
-# In 12 bytes f0, which is saved for three readers, must be computed three times: saved beside f3
-# and its reader, it is one byte too many, and recomputed once it stays while b1 needs f1.
-STEP = Graph(
-    "thrice",
-    (
-        _node("f0", 4, 1),
-        _node("f1", 3, 8, "f0"),
-        _node("f2", 3, 3, "f0"),
-        _node("f3", 3, 9, "f2"),
-        _node("b3", 5, 1, "f3"),
-        _node("b2", 3, 1, "b3", "f2"),
-        _node("b1", 1, 3, "b2", "f1"),
-        _node("b0", 3, 2, "b1", "f0"),
-    ),
-)
 PROBLEM = RematGraph(STEP, 12)
 METHODS = "saved-or-once,exact"
 
@@ -115,6 +89,33 @@ def test_a_comparison_counts_as_infeasible_only_what_no_method_leaves_open(
     status, output, _ = typed.run(f"compare {line} --methods saved-or-once")
     assert status == ExitStatus.INFEASIBLE
     assert "nothing fits of the class saved-or-once; others may" in output
+
+
+def test_a_comparison_tells_apart_why_methods_have_no_schedule(
+    typed: CommandLine, line: str
+) -> None:
+    # The step has no attention, storing everything does not fit, and nothing of the class does.
+    methods = "selective-attention,store-all,saved-or-once"
+    status, output, _ = typed.run(f"compare {line} --methods {methods}")
+    assert status == ExitStatus.INFEASIBLE
+    for word in ("not-applicable", "not-found", "infeasible-saved-or-once"):
+        assert word in output
+    (reason,) = (row for row in output.splitlines() if "does not apply" in row)
+    assert reason.startswith("selective-attention does not apply: selective-attention goes by")
+    status, output, _ = typed.run(f"compare {line} --methods {methods} --json")
+    found = {row["method"]: row for row in json.loads(output)["results"]}
+    assert found["selective-attention"]["termination"] == "not_applicable"
+    assert found["store-all"]["termination"] == "completed"
+    assert found["saved-or-once"]["infeasible_for"] == "saved-or-once"
+
+
+def test_a_method_that_does_not_apply_has_the_exit_status_of_no_schedule(
+    typed: CommandLine, line: str
+) -> None:
+    status, output, _ = typed.run(f"solve {line} --method selective-attention")
+    assert status == ExitStatus.NO_SCHEDULE
+    assert "not-applicable (not_applicable)" in output
+    assert "operator_name" in output
 
 
 def test_a_narrow_proof_leaves_a_wider_search_open_that_met_a_limit() -> None:

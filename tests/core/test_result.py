@@ -168,6 +168,7 @@ def test_more_bounds_judge_the_same_schedule_anew() -> None:
             "infeasible",
         ),
         (Outcome(termination=Termination.COMPLETED, note="does not fit"), "not-found"),
+        (Outcome.not_applicable("there is no attention"), "not-applicable"),
         (Outcome(termination=Termination.TIME_LIMIT), "unknown"),
         (
             Outcome(
@@ -183,6 +184,28 @@ def test_without_a_schedule_the_status_says_what_is_known(outcome: Outcome, stat
     assert result.status == status
     assert result.time_ns is None
     assert result.gap is None
+
+
+def test_a_method_that_does_not_apply_says_why_and_came_to_no_end() -> None:
+    outcome = Outcome.not_applicable("there is no attention")
+    assert not outcome.termination.is_regular
+    found = result_of(outcome).to_json()
+    assert (found["status"], found["termination"], found["note"]) == (
+        "not-applicable",
+        "not_applicable",
+        "there is no attention",
+    )
+    assert found["infeasible_for"] is None
+    with pytest.raises(AssertionError):
+        Outcome(termination=Termination.NOT_APPLICABLE)
+
+
+def test_a_start_is_the_answer_where_the_method_does_not_apply() -> None:
+    problem = RematGraph(LADDER, "100%")
+    start = GraphSchedule.from_computations(LADDER, range(len(LADDER)))
+    found = solve(problem, "selective-attention", start=start)
+    assert found.schedule == start
+    assert found.termination is Termination.NOT_APPLICABLE
 
 
 def test_a_schedule_of_the_wrong_kind_is_refused() -> None:

@@ -17,7 +17,7 @@ from jettison.solvers.core.result import replay_schedule
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
 from tests.remat_sharding.tiny_sharded import WAITING
-from tests.tiny import GRAPHS, STRATEGY_GRAPHS, UNEVEN
+from tests.tiny import GRAPHS, STRATEGY_GRAPHS, TRAINED_CHAINS, UNEVEN
 from tests.tiny_models import MULTI_MODELS
 from tests.weight_offload.layers import layers_in
 
@@ -35,6 +35,7 @@ PROBLEMS: list[Problem] = [
     SHARDING,
     jt.RematSharding(WAITING, 9),
     OFFLOADED,
+    jt.TrainingChain(TRAINED_CHAINS[0], "70%", "1GB/s"),
     jt.PipelineChain(UNEVEN, 60, 2, 3),
 ]
 
@@ -92,6 +93,7 @@ BEGIN_FROM_IT = {
     "remat-offload-chain": ("pofo", "offload-only", "autocapper"),
     "multi-model": ("local-search", "exact"),
     "weight-offload": ("local-search", "bound-guided", "exact"),
+    "training-chain": ("local-search",),
 }
 
 

@@ -136,8 +136,8 @@ def test_a_command_answers_or_refuses_a_changed_file(name: str, data: st.DataObj
 
 WORDS = """
 list show solve bound compare generate export import profile verify sweep instances methods
-remat-chain remat-offload-chain weight-offload remat-graph remat-sharding sharding multi-model
-pipeline-chain
+remat-chain remat-offload-chain weight-offload training-chain remat-graph remat-sharding sharding
+multi-model pipeline-chain
 rotor exact pofo greedy three-partition layered-graph training-graph networkx pipedream iopddl
 sailor superscaler piper layer-graph dtr torch-trace
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
@@ -156,6 +156,7 @@ PROBLEM = st.sampled_from(
         "remat-chain",
         "remat-offload-chain",
         "weight-offload",
+        "training-chain",
         "remat-graph",
         "sharding",
         "multi-model",

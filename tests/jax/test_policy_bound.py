@@ -36,7 +36,8 @@ def test_the_bound_holds_for_saved_sets_that_compute_separators_again() -> None:
     plan, graph = planned.plan, planned.graph
     forward = [place for place, node in enumerate(graph.nodes) if not node.backward]
     # The first layer has no sum beside it, and what the loss makes of the last sum is squares.
-    names = {"dot_general.0", "tanh.0", "dot_general.1", "add.0", "add.1", "add.2", "mul.0"}
+    equations = {"dot_general.0", "tanh.0", "dot_general.1", "add.0", "add.1", "add.2", "mul.0"}
+    names = {f"jettison/{name}" for name in equations}
     separators = [place for place in forward if graph.nodes[place].name in names]
     assert len(separators) == len(names)
     assert plan.bound_limit_bytes == max(plan.limit_bytes, plan.predicted_peak_bytes)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from jettison.instances.core.memory import Amount
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph import least_memory as least_graph_memory
@@ -79,3 +81,17 @@ def test_the_least_memory_is_that_of_the_brute_force(problem: RematGraph) -> Non
     assert found.schedule.replay(graph, found.peak_bytes).valid
     bound_bytes = staged_memory_bound(graph, 0, SolveOptions(), Clock(None))
     assert graph.least_peak_bound_bytes <= bound_bytes <= found.peak_bytes
+
+
+def test_with_limited_work_no_clock_and_no_solver_decides_what_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(least_graph_memory, "solve_in_time", None)
+    monkeypatch.setattr(least_graph_memory, "least_staged_memory", None)
+    options = SolveOptions(time_limit_s=None, most_moves=1000)
+    refused = find_method("remat-graph", "exact").run(RematGraph(KEPT, Amount(3)), options)
+    # The largest node alone takes 9 bytes; annealing finds the schedule that needs 13.
+    assert refused.infeasibility is not None
+    assert refused.infeasibility.least_memory_bytes == KEPT.least_peak_bound_bytes
+    assert refused.note is not None
+    assert refused.note.startswith("13 B (13 bytes) would do")

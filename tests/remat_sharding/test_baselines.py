@@ -114,7 +114,7 @@ def test_a_rule_knows_what_it_drops(method: str, time_ns: int) -> None:
 def test_a_rule_that_finds_nothing_to_keep_or_to_drop_says_so() -> None:
     problem = RematSharding(TWO_LAYERS, 100)
     dots = solve_with(problem, "alpa-checkpoint-dots", EXACT)
-    assert dots.status == "not-found"
+    assert dots.status == "not-applicable"
     assert dots.note == "no forward operator is called a product of matrices"
     inside = solve_with(problem, "alpa-selective", EXACT)
     assert inside.note == "no forward operator stands in a scope of attention"

@@ -7,11 +7,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from jettison.instances.catalog import save
 from jettison.instances.core.errors import InputError
 from jettison.studies.gap_summary import GapSummary
+from jettison.studies.report.overview import tiles
+from jettison.studies.report.run import load_runs
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.results_frame import results_frame, write_frame
-from tests.studies.tiny_study import job_of, swept, write_study
+from tests.drawing.thrice import STEP
+from tests.studies.tiny_study import STUDY, job_of, swept, write_study
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +105,30 @@ def test_a_folder_without_records_has_no_table(tmp_path: Path) -> None:
 
 def test_the_summary_counts_what_was_found_and_why_jobs_failed(folder: ResultFolder) -> None:
     summary = GapSummary.of(folder, [record["key"] for record in folder.survey().records.values()])
-    assert (summary.schedules, summary.infeasible) == (2, 0)
+    assert (summary.schedules, summary.infeasible) == (2, {})
+    assert (summary.not_applicable, summary.not_found, summary.unknown) == (0, 0, 0)
     assert summary.failures == {"out of memory": 1}
     assert summary.largest is not None
     assert 0 <= summary.largest < 1
+
+
+def test_the_summary_names_the_class_of_proofs_and_why_others_have_no_schedule(
+    tmp_path: Path,
+) -> None:
+    # In 12 bytes nothing of the class fits, storing everything does not, and there is no attention.
+    save(STEP, tmp_path / "step.json")
+    text = STUDY.format(
+        memory="12B", methods="'saved-or-once', 'store-all', 'selective-attention'", seeds="0"
+    )
+    path = tmp_path / "study.toml"
+    path.write_text(text.replace("remat-chain", "remat-graph").replace("chain.json", "step.json"))
+    swept(path, tmp_path / "results")
+    folder = ResultFolder(tmp_path / "results")
+    frame = results_frame(folder)
+    summary = GapSummary.of(folder, frame.index)
+    assert summary.infeasible == {"saved-or-once": 1}
+    assert (summary.not_applicable, summary.not_found, summary.unknown) == (1, 1, 0)
+    assert set(frame["infeasible_for"].dropna()) == {"saved-or-once"}
+    head = str(tiles(load_runs(folder).runs))
+    assert "proof that nothing fits, saved-or-once" in head
+    assert "where the method does not apply" in head

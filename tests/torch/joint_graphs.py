@@ -20,7 +20,9 @@ from torch._functorch.aot_autograd import aot_function, make_boxed_compiler
 from torch._functorch.compile_utils import fx_graph_cse
 from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 
-from jettison.instances.profilers.torch_graphs.traced_step import operator_name
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    operator_name,
+)
 from jettison.solvers.remat_graph.planners.joint_program import JointProgram, JointValue, Role
 from jettison.solvers.remat_graph.planners.operator_lists import packet_name
 

@@ -12,7 +12,9 @@ from torch.nn import functional
 from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import flop_registry
 
-from jettison.instances.profilers.torch_graphs.traced_step import is_view
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    is_view,
+)
 
 
 class LlamaLayer(nn.Module):

@@ -72,7 +72,7 @@ def eager_backend(cut: Any) -> Any:
 def test_recomputation_under_aot_eager_changes_no_bit(name: str) -> None:
     model, x = build_compiled(name)
     plain = twin(model)
-    run = executor.compiled(model, memory="75%", backend="aot_eager")
+    run = executor.compiled(model, memory="75%", backend="aot_eager", most_moves=100_000)
     assert_equal(run, model, plain, x)
     assert run.plan.time_ns > run.plan.base_time_ns
     assert run.measured_peak_bytes <= run.report.limit_bytes
@@ -86,7 +86,7 @@ def test_random_networks_change_no_bit() -> None:
             torch.manual_seed(seed)
             model, x = Drawn(seed).double(), torch.randn(1024, 6).double()
         plain = twin(model)
-        cut = executor.partitioner("85%")
+        cut = executor.partitioner("85%", most_moves=100_000)
         run = torch.compile(model, backend=eager_backend(cut), fullgraph=True, dynamic=False)
         try:
             assert_equal(run, model, plain, x)

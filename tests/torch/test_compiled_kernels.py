@@ -33,7 +33,7 @@ def test_the_peak_of_a_compiled_step_is_the_predicted_one_whatever_a_kernel_allo
     torch.manual_seed(0)
     model, x = KERNELS[kernel]()
     run = executor.compiled(
-        Squares(model), memory="80%", backend="aot_eager", most_moves=300_000, most_plans=2
+        Squares(model), memory="80%", backend="aot_eager", most_moves=100_000, most_plans=2
     )
     # Some kernels need more than that whatever the plan is; the step without one was measured.
     with suppress(InputError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def joint_of(model: Any, x: Any) -> Any:
 
 def test_the_measured_peak_is_the_predicted_one_where_kernels_have_no_memory_of_their_own() -> None:
     model, x = build_compiled("llama")
-    run = executor.compiled(model, memory="75%", backend="aot_eager")
+    run = executor.compiled(model, memory="75%", backend="aot_eager", most_moves=100_000)
     run(x).backward()
     for attempt in run.report.attempts:
         assert attempt.measured_peak_bytes == attempt.plan.predicted_peak_bytes
@@ -85,7 +86,7 @@ def test_an_output_that_the_user_holds_is_computed_once() -> None:
     held = [joint.graph.nodes[node] for node in joint.once]
     assert held
     assert all(node.keep for node in held)
-    plan = solve_plan(joint, Planning(memory="75%"))
+    plan = solve_plan(joint, Planning(memory="75%", most_moves=100_000))
     computed = list(plan.schedule.computations)
     assert len(computed) > len(joint.graph)
     assert all(computed.count(node) == 1 for node in joint.once)
@@ -93,7 +94,7 @@ def test_an_output_that_the_user_holds_is_computed_once() -> None:
 
 def test_two_solves_of_one_graph_give_one_plan_when_work_ends_them() -> None:
     joint = joint_of(*build_compiled("llama"))
-    planning = Planning(memory="60%", time_limit_s=None, most_moves=300_000)
+    planning = Planning(memory="60%", time_limit_s=None, most_moves=100_000)
     first, second = solve_plan(joint, planning), solve_plan(joint, planning)
     assert first == second
     assert first.time_ns > first.base_time_ns
@@ -101,7 +102,7 @@ def test_two_solves_of_one_graph_give_one_plan_when_work_ends_them() -> None:
 
 def test_a_plan_is_stored_in_a_folder_and_read_again(tmp_path: Path) -> None:
     joint = joint_of(*build_compiled("mlp"))
-    planning = Planning(memory="80%", most_moves=300_000)
+    planning = Planning(memory="80%", most_moves=100_000)
     first = stored_plan(joint, planning, tmp_path)
     forget_plans()
     assert stored_plan(joint, planning, tmp_path) == first
@@ -158,7 +159,9 @@ def test_a_recurrent_network_compiles_into_one_graph_and_leaves_the_settings() -
     expected = [item.grad.clone() for item in model.parameters()]
     model.zero_grad()
     before = torch._dynamo.config.allow_rnn
-    run = executor.compiled(model, memory="90%", backend="aot_eager", cost=Roofline())
+    run = executor.compiled(
+        model, memory="90%", backend="aot_eager", cost=Roofline(), most_moves=100_000
+    )
     run(x).sin().sum().backward()
     assert torch._dynamo.config.allow_rnn == before
     assert run.measured_peak_bytes <= run.report.limit_bytes
@@ -169,9 +172,22 @@ def test_a_recurrent_network_compiles_into_one_graph_and_leaves_the_settings() -
 def test_a_limit_below_all_plans_is_one_error_with_the_least_memory() -> None:
     model, x = build_compiled("mlp")
     run = executor.compiled(model, memory=2048, backend="aot_eager")
-    expected = r"memory: exact found no schedule within 2\.00 KiB .*bytes\) are needed at least"
-    with pytest.raises(InputError, match=expected):
+    with pytest.raises(InputError, match=r"exact found no schedule within 2\.00 KiB") as raised:
         run(x)
+    found = re.fullmatch(
+        r"give more: .* \((\d+) bytes\) are needed at least, and .* \((\d+) bytes\) would do",
+        raised.value.expected,
+    )
+    assert found is not None
+    least, enough = map(int, found.groups())
+    assert least < enough
+    torch._dynamo.reset()
+    with pytest.raises(InputError):
+        executor.compiled(model, memory=least - 1, backend="aot_eager", most_moves=100_000)(x)
+    torch._dynamo.reset()
+    would_do = executor.compiled(model, memory=enough, backend="aot_eager", most_moves=100_000)
+    would_do(x)
+    assert would_do.measured_peak_bytes <= enough
 
 
 def test_calls_without_gradients_make_no_plan() -> None:

@@ -180,6 +180,33 @@ def test_what_was_measured_of_another_run_is_not_used(
     assert measured == ["embedding", "block1", "block2", "head", "loss"]
 
 
+def test_an_unfinished_profile_of_an_older_form_is_one_error_or_measured_anew(
+    here: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfinished = here / "tiny.json.partial"
+    with monkeypatch.context() as patch:
+        interrupted_at("block1", patch)
+        terminal.run(*TINY, "-o", "tiny.json")
+    document = json.loads(unfinished.read_text(encoding="utf-8"))
+    # Stages lack a size that was not measured then, as if the version had stayed the same.
+    for stage in document["measured"].values():
+        del stage["own_output_bytes"]
+    older = json.dumps(document)
+    unfinished.write_text(older, encoding="utf-8")
+    code, _, err = terminal.run(*TINY, "-o", "tiny.json")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "tiny.json.partial: this is not an unfinished profile of this version" in err
+    assert unfinished.read_text(encoding="utf-8") == older
+    # The version is one of the things that the numbers depend on.
+    document["key"]["jettison"] = "0.0.1"
+    unfinished.write_text(json.dumps(document), encoding="utf-8")
+    code, _, err = terminal.run(*TINY, "-o", "tiny.json")
+    assert code == 0
+    assert "is of another run (jettison differ): starting anew" in err
+    assert not unfinished.exists()
+
+
 def test_a_function_that_was_changed_is_measured_anew(
     here: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from jettison.remat_graph import GraphSchedule
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
+checkpoint = torch.utils.checkpoint.checkpoint
 
 from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
 from jettison.instances.profilers.torch_graphs.operator_memory import TracedMemory  # noqa: E402
@@ -270,6 +272,29 @@ class ReadsAValue(Blocks):
 def test_a_value_that_becomes_a_number_is_an_error() -> None:
     with pytest.raises(InputError, match="value of a tensor"):
         program_of(ReadsAValue(), batch())
+
+
+class Checkpointed(Blocks):
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__()
+        self.reentrant = reentrant
+
+    def forward(self, x: Any) -> Any:
+        run = partial(self.hidden, mask=None)
+        given = x.clone().requires_grad_() if self.reentrant else x
+        return checkpoint(run, given, use_reentrant=self.reentrant).square().mean()
+
+
+def test_a_model_with_checkpointed_parts_runs_by_a_schedule_as_without_them() -> None:
+    model = Checkpointed(reentrant=False)
+    expected = plain_gradients(model, lambda twin: twin(batch()))
+    step = scheduled(program_of(model, batch()))
+    assert_equal(model, lambda: step(batch()), expected)
+
+
+def test_reentrant_checkpoints_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"reentrant backward passes.*use_reentrant=False"):
+        program_of(Checkpointed(reentrant=True), batch())
 
 
 class Experts(nn.Module):

@@ -62,11 +62,11 @@ def test_the_backward_overhead_of_a_linear_layer_is_its_gradient_before_accumula
     model = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2))
     chain = profile(model, torch.zeros(4, 8), gradients=ParameterGradients.ACCUMULATED)
     # The second layer makes 136 bytes of parameter gradients beside the gradient of its input,
-    # which the chain model counts by itself.
-    assert chain.stage(2).backward_overhead_bytes == 136
+    # which the chain model counts by itself. Its output, 32 bytes, goes as the operation begins.
+    assert chain.stage(2).backward_overhead_bytes == 136 - 32
     # The first makes 576 and no input gradient; the 128 bytes that the model counts for that
-    # gradient are not counted twice.
-    assert chain.stage(1).backward_overhead_bytes == 576 - 128
+    # gradient are not counted twice, and its output has 256.
+    assert chain.stage(1).backward_overhead_bytes == 576 - 128 - 256
     assert not chain.backward_overhead_holds_gradient
     assert chain.provenance.parameter_gradients == "accumulated"
 
@@ -98,9 +98,17 @@ def test_a_hidden_gradient_is_an_overhead_beside_new_gradients_of_parameters() -
 def test_the_gradient_of_a_shared_weight_is_new_only_in_the_last_of_its_stages() -> None:
     layer = nn.Linear(16, 16, bias=False)
     chain = profile(nn.Sequential(nn.Linear(8, 16), layer, nn.Tanh(), layer), torch.zeros(4, 8))
-    # 16*16 numbers of 4 bytes: the earlier stage adds them to the gradient that is there.
+    # 16*16 numbers of 4 bytes: the earlier stage adds them to the gradient that is there, when its
+    # output of 4*16 numbers has gone.
     assert chain.stage(4).backward_overhead_bytes == 0
-    assert chain.stage(2).backward_overhead_bytes == 1024
+    assert chain.stage(2).backward_overhead_bytes == 1024 - 256
+
+
+def test_the_gradient_that_a_sum_hands_on_is_one_number() -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh())
+    chain = profile(model, torch.zeros(4, 8), loss=torch.sum)
+    # It is expanded to 4*16 numbers; that of tanh's input is dense.
+    assert [stage.gradient_bytes for stage in chain] == [256, 4, 0]
 
 
 def test_float64_takes_twice_the_bytes_of_float32() -> None:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.profilers.torch_graphs.traced_step import is_random
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    is_random,
+)
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.torch.captured.run import CapturedRun, CapturedStepRun

@@ -103,8 +103,8 @@ class CompiledModule(nn.Module):
 
     @property
     def predicted_peak_bytes(self) -> int:
-        """Peak of the plan by its replay."""
-        return self.plan.predicted_peak_bytes
+        """Peak by the generated code, or by the replay of the plan where no code is generated."""
+        return self.report.predicted_peak_bytes
 
     @property
     def measured_peak_bytes(self) -> int | None:
@@ -165,7 +165,7 @@ def compile_model(
 
     def compile_graph(module: fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
         if not trains(inputs):
-            return compiler(module, inputs, None)
+            return compiler(module, inputs, None)[0]
         report = StepReport()
         made.reports.append(report)
         return FittedGraph(module, limit, compiler, partitioner, fitting, report)
@@ -176,7 +176,7 @@ def compile_model(
 
 def _with_aot_eager(
     module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None
-) -> CompiledGraph:
+) -> tuple[CompiledGraph, int | None]:
     options: dict[str, Any] = {} if partitioner is None else {"partition_fn": partitioner}
     make = aot_autograd(
         fw_compiler=boxed_nop,
@@ -184,19 +184,20 @@ def _with_aot_eager(
         keep_inference_input_mutations=True,
         **options,
     )
-    compiled: CompiledGraph = make(module, list(inputs))
-    return compiled
+    return make(module, list(inputs)), None
 
 
 def _with_inductor(
     module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None
-) -> CompiledGraph:
+) -> tuple[CompiledGraph, int | None]:
     # It loads its templates, for seconds, when it is first used.
     from torch._inductor.compile_fx import compile_fx
 
-    patches = {} if partitioner is None else {"custom_partitioner_fn": partitioner}
-    compiled: CompiledGraph = compile_fx(module, list(inputs), config_patches=patches)
-    return compiled
+    from jettison.torch.compilation.inductor.planned_code import compile_planned
+
+    if partitioner is None:
+        return compile_fx(module, list(inputs)), None
+    return compile_planned(module, inputs, partitioner)
 
 
 _COMPILERS: dict[str, Compiler] = {"inductor": _with_inductor, "aot_eager": _with_aot_eager}

@@ -21,23 +21,40 @@ from torch import Tensor, fx
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount, Memory, Share, parse_memory
-from jettison.instances.core.units import format_bytes
-from jettison.torch.compilation.partitioner import Partitioner
+from jettison.torch.compilation.no_plan import NoPlanError, bytes_in_words
+from jettison.torch.compilation.partitioner import EVERYTHING, Partitioner
 from jettison.torch.compilation.solved_plan import SolvedPlan
 from jettison.torch.compilation.step_memory import CompiledGraph, measured_peak_bytes
 
-Compiler = Callable[[fx.GraphModule, Sequence[Any], Partitioner | None], CompiledGraph]
-
-# With a share of more than this no schedule recomputes anything.
-_EVERYTHING = Share(Fraction(1))
+# Returns what runs the graph, and the peak of the code that was generated, where one is known.
+Compiler = Callable[
+    [fx.GraphModule, Sequence[Any], Partitioner | None], tuple[CompiledGraph, int | None]
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Plan that was compiled, and the measured peak of its step; None where it was not measured."""
+    """Plan that was compiled.
+
+    Attributes
+    ----------
+    plan
+        The plan.
+    measured_peak_bytes
+        The measured peak of its step; None where it was not measured.
+    code_peak_bytes
+        The peak by the code that the compiler generated; None where it generates none.
+    """
 
     plan: SolvedPlan
     measured_peak_bytes: int | None
+    code_peak_bytes: int | None = None
+
+    @property
+    def predicted_peak_bytes(self) -> int:
+        """The peak by the generated code, or by the replay of the plan where there is none."""
+        code = self.code_peak_bytes
+        return self.plan.predicted_peak_bytes if code is None else code
 
 
 @dataclass(slots=True)
@@ -67,6 +84,12 @@ class StepReport:
         """The plan that runs."""
         assert self.chosen is not None
         return self.chosen.plan
+
+    @property
+    def predicted_peak_bytes(self) -> int:
+        """Predicted peak of the step that runs."""
+        assert self.chosen is not None
+        return self.chosen.predicted_peak_bytes
 
     @property
     def measured_peak_bytes(self) -> int | None:
@@ -139,7 +162,7 @@ class FittedGraph:
         # Kernels have memory of their own: how much less a plan says than is measured.
         hidden = 0
         if isinstance(memory, Share):
-            compiled, everything = self._attempt(_EVERYTHING, arguments)
+            compiled, everything = self._attempt(EVERYTHING, arguments)
             report.reference_peak_bytes = everything.measured_peak_bytes
             peak = everything.plan.predicted_peak_bytes
             if everything.measured_peak_bytes is not None:
@@ -168,6 +191,11 @@ class FittedGraph:
                 if refused is None:
                     raise
                 low = planned
+                enough = refused.enough_bytes if isinstance(refused, NoPlanError) else None
+                if high is None and enough is not None and low < enough <= limit:
+                    # The least plan that is known: less may be hidden in it.
+                    planned = enough
+                    continue
                 if high is None or high - low <= limit * self._fitting.unused:
                     break
                 planned = (low + high) // 2
@@ -198,9 +226,9 @@ class FittedGraph:
 
     def _attempt(self, memory: Memory, arguments: Sequence[Any]) -> tuple[CompiledGraph, Attempt]:
         partitioner = self._partitioner(memory)
-        compiled = self._compiler(_twin(self._module), arguments, partitioner)
+        compiled, code_peak = self._compiler(_twin(self._module), arguments, partitioner)
         peak = measured_peak_bytes(compiled, arguments)
-        attempt = Attempt(partitioner.plans[-1], peak)
+        attempt = Attempt(partitioner.plans[-1], peak, code_peak)
         self._report.attempts.append(attempt)
         return compiled, attempt
 
@@ -217,17 +245,16 @@ class FittedGraph:
         if not measured and refused is not None:
             return refused
         least = min(measured)
-        known = f"{format_bytes(least)} ({least} bytes), the least that was measured"
-        problem = (
-            f"no compiled step was found whose measured peak is within {format_bytes(limit)}"
-            f" ({limit} bytes)"
-        )
-        if refused is None:
-            return InputError(problem, field="memory", expected=f"give at least {known}")
+        expected = f"give at least {bytes_in_words(least)}, the least that was measured"
+        if isinstance(refused, NoPlanError) and refused.least_bytes is not None:
+            expected += (
+                f"; no plan{refused.class_words} is predicted to need less than"
+                f" {bytes_in_words(refused.least_bytes)}"
+            )
         return InputError(
-            f"{problem}; {refused.problem}",
+            f"no compiled step was found whose measured peak is within {bytes_in_words(limit)}",
             field="memory",
-            expected=f"{refused.expected}; {known}, would do",
+            expected=expected,
         )
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, fx
 from torch._prims import rng_prims
 
-from jettison.instances.profilers.torch_graphs.traced_step import (
+from jettison.instances.profilers.torch_graphs.operation_reader import (
     Source,
     TracedOperation,
     is_random,

@@ -14,8 +14,11 @@ from torch import Tensor, fx
 
 from jettison.instances.profilers.device.rates import A100, DeviceRates
 from jettison.instances.profilers.device.timing import Spread
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    TracedOperation,
+    source_of,
+)
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost, Roofline
-from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation, source_of
 
 # An assumption about one core: 50 floating-point operations and 10 bytes per ns, 2 us for a call.
 CORE = DeviceRates(label="core", device="a core", flops_per_ns=50, bytes_per_ns=10, launch_ns=2_000)

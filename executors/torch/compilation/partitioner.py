@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import astuple
+from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from torch._functorch.compile_utils import fx_graph_cse
 from torch._guards import CompileContext
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
+from jettison.instances.core.memory import Share, parse_memory
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph, read_joint_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.profilers.torch_graphs.operator_memory import MeasuredMemory, TracedMemory
@@ -24,6 +26,9 @@ from jettison.torch.compilation.operator_rates import default_cost
 from jettison.torch.compilation.plan_store import stored_plan
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
 from jettison.torch.compilation.step_modules import write_modules
+
+# With a share of this much no schedule recomputes anything.
+EVERYTHING = Share(Fraction(1))
 
 
 class Partitioner(CustomPartitionerFn):
@@ -44,6 +49,8 @@ class Partitioner(CustomPartitionerFn):
     ----------
     plans
         The plans that it has made, in order.
+    saved
+        For each of them how many values the forward pass hands to the backward pass.
     """
 
     def __init__(
@@ -56,6 +63,7 @@ class Partitioner(CustomPartitionerFn):
     ) -> None:
         self.planning = planning
         self.plans: list[SolvedPlan] = []
+        self.saved: list[int] = []
         self._cost = cost
         self._folder = folder
         self._is_cached = is_cached
@@ -85,7 +93,13 @@ class Partitioner(CustomPartitionerFn):
         plan = stored_plan(joint, self.planning, self._folder)
         self.plans.append(plan)
         modules = write_modules(joint, plan.schedule)
+        self.saved.append(modules.saved)
         return modules.forward, modules.backward
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a plan may compute something again: with the whole peak none does."""
+        return parse_memory(self.planning.memory) != EVERYTHING
 
     def uuid(self) -> Any | None:
         """Return the key of Inductor's cache: the settings, the source of costs, and the version.

@@ -12,12 +12,12 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.certified import class_suffix
 from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.torch.accepted_replay import accepted_replay
+from jettison.torch.compilation.no_plan import no_plan_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def solve_plan(joint: JointGraph, planning: Planning) -> SolvedPlan:
     Raises
     ------
     InputError
-        If none was found: the message has the least memory that would do, where it is known.
+        If none was found: the message says how much memory plans need, and how much would do.
     """
     limit = planning.limit_bytes(joint)
     plan, result = _solve_within(joint, planning, limit, joint.reserve_bytes)
@@ -113,7 +113,7 @@ def solve_plan(joint: JointGraph, planning: Planning) -> SolvedPlan:
         every = joint.reserve_bytes + joint.states_bytes()
         plan, result = _solve_within(joint, planning, limit, every)
     if plan is None:
-        raise _no_plan(joint, limit, result)
+        raise no_plan_error(joint, limit, result)
     return plan
 
 
@@ -156,22 +156,3 @@ def states_bytes(joint: JointGraph, schedule: GraphSchedule) -> int:
     """Return the size of the states of the generator that a schedule needs."""
     repeats = Counter(schedule.computations)
     return joint.states_bytes(node for node, times in repeats.items() if times > 1)
-
-
-def _no_plan(joint: JointGraph, limit: int, result: Result) -> InputError:
-    known = result.infeasibility
-    least = None if known is None else known.least_memory_bytes
-    if least is None:
-        expected = "give more memory or time"
-    else:
-        total = least + joint.reserve_bytes
-        words = "would do" if known is not None and known.is_exact else "are needed at least"
-        expected = f"give more: {format_bytes(total)} ({total} bytes) {words}"
-        if known is not None:
-            expected += class_suffix(known)
-    return InputError(
-        f"{result.method} found no schedule within {format_bytes(limit)} ({limit} bytes)"
-        f" ({result.status})",
-        field="memory",
-        expected=expected,
-    )

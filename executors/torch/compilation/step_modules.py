@@ -17,7 +17,10 @@ from torch.fx._lazy_graph_module import _make_graph_module
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
-from jettison.instances.profilers.torch_graphs.traced_step import Source, source_of
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    Source,
+    source_of,
+)
 from jettison.schedules.remat_graph.schedule import (
     GraphOperation,
     GraphOperationKind,

@@ -15,14 +15,14 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
-from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
-from jettison.instances.profilers.torch_graphs.traced_step import (
+from jettison.instances.profilers.torch_graphs.operation_reader import (
     Source,
     TracedOperation,
     is_random,
     is_view,
     source_of,
 )
+from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.remat_graph.graph import Graph, Node
 
 

@@ -1,9 +1,10 @@
 """Operators of a recorded step: the calls that stand for all that they call, and their values.
 
 **Values.** A storage that a call returns and was not given is a new value. What has a storage that
-the call was given is a view, and is that value. A call that writes an argument makes a new value in
-its place, which it makes from the old one. What was there before the step (parameters, the batch,
-states of the optimizer) is resident, and so is each later state of it.
+the call was given is a view, and is that value, unless the allocator had taken it back before: then
+what is read was made by the host without an operator, at that address. A call that writes an
+argument makes a new value in its place, which it makes from the old one. What was there before the
+step (parameters, the batch, states of the optimizer) is resident, and so is each later state of it.
 
 **Operators.** A call of an operator stands for what it calls, unless a value that is made inside of
 it is read later and is not one of its results: a loss that computes probabilities for the backward
@@ -21,6 +22,7 @@ from jettison.instances.importers.torch_trace.execution_trace import (
     Call,
     Tensor,
 )
+from jettison.instances.importers.torch_trace.released_memory import ReleasedMemory
 
 _OUTSIDE = ("Optimizer.step#", "Optimizer.zero_grad#", "enumerate(DataLoader)#")
 # An address that Python has just filled holds nothing of what was there before.
@@ -95,7 +97,9 @@ class RecordedStep:
     residents: tuple[Value, ...]
 
 
-def recorded_step(calls: tuple[Call, ...], whole: Container[int]) -> RecordedStep:
+def recorded_step(
+    calls: tuple[Call, ...], whole: Container[int], released: ReleasedMemory
+) -> RecordedStep:
     """Return the operators of a step; :math:`O(n)` for n calls, times their depth.
 
     Parameters
@@ -105,8 +109,10 @@ def recorded_step(calls: tuple[Call, ...], whole: Container[int]) -> RecordedSte
     whole
         Numbers of calls that stand for all that they call, whatever they are: functions of the
         backward pass that start kernels themselves.
+    released
+        When what calls have allocated is gone.
     """
-    values = _Values()
+    values = _Values(released)
     for call in calls:
         values.follow(call)
     operators: list[Operator] = []
@@ -131,6 +137,8 @@ def recorded_step(calls: tuple[Call, ...], whole: Container[int]) -> RecordedSte
 class _Values:
     """Values by the calls that make, return and read them."""
 
+    released: ReleasedMemory
+    release_ns: dict[Value, int | None] = field(default_factory=dict)
     current: dict[int, Value] = field(default_factory=dict)
     made: dict[int, list[Value]] = field(default_factory=dict)
     returned: dict[int, list[Value]] = field(default_factory=dict)
@@ -146,7 +154,11 @@ class _Values:
         """Follow a call from its begin to its end."""
         given = [tensor for tensors in call.arguments for tensor in tensors]
         known = frozenset(tensor.storage for tensor in given)
-        self.read[call.number] = [self._read(call, tensor) for tensor in given]
+        self.read[call.number] = [
+            self._read(call, tensor, is_written=place in call.written)
+            for place, tensors in enumerate(call.arguments)
+            for tensor in tensors
+        ]
         outer_awaited, outer_given = self.awaited, self.given
         if call.is_operator:
             self.given = outer_given | known
@@ -179,12 +191,14 @@ class _Values:
     def _is_inside(self, value: Value, call: Call) -> bool:
         return value.maker is not None and value.maker >= call.number
 
-    def _read(self, call: Call, tensor: Tensor) -> Value:
+    def _read(self, call: Call, tensor: Tensor, *, is_written: bool) -> Value:
         value = self.current.get(tensor.storage)
         outer = self.awaited.get(tensor.storage)
         if outer is not None and (value is None or not self._is_inside(value, outer)):
             return self._new(call, tensor, None)
-        if value is None or call.name == _FILLED_BY_HOST:
+        # What is written may have been given memory of another size in between.
+        is_gone = not is_written and self._is_gone(value, call)
+        if value is None or is_gone or call.name == _FILLED_BY_HOST:
             value = Value(tensor.end_bytes, tensor.device, None, is_resident=True)
             self.current[tensor.storage] = value
         elif tensor.is_exact or value.maker is None:
@@ -192,6 +206,10 @@ class _Values:
         if call.is_operator:
             self.readers.setdefault(value, []).append(call.number)
         return value
+
+    def _is_gone(self, value: Value | None, call: Call) -> bool:
+        release_ns = None if value is None else self.release_ns.get(value)
+        return self.released.is_gone(release_ns, call.number)
 
     def _written(self, call: Call, tensor: Tensor) -> Value:
         old = self.current[tensor.storage]
@@ -205,6 +223,11 @@ class _Values:
             call.number,
             before,
             before is not None and before.is_resident,
+        )
+        self.release_ns[value] = (
+            self.release_ns.get(before)
+            if before is not None
+            else self.released.release_ns(call.number, tensor.end_bytes)
         )
         self.current[tensor.storage] = value
         self.made.setdefault(call.number, []).append(value)

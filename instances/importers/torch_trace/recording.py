@@ -25,6 +25,7 @@ from jettison.instances.importers.torch_trace.recorded_operators import (
     Value,
     recorded_step,
 )
+from jettison.instances.importers.torch_trace.released_memory import ReleasedMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ def read_recording_of_step(
         calls = calls_of_step(trace, step)
     except InputError as error:
         raise error.within(source=str(execution_trace)) from None
-    found = recorded_step(calls, _functions_with_kernels(calls, timed))
+    released = ReleasedMemory(kineto.memory, timed)
+    found = recorded_step(calls, _functions_with_kernels(calls, timed), released)
     all_ns = sum(_duration_ns(call, kineto, timed) for call in calls)
     counted_ns = sum(_duration_ns(operator.call, kineto, timed) for operator in found.operators)
     return Recording(found, kineto, timed, _forward_of(calls), all_ns - counted_ns)

@@ -19,8 +19,9 @@ def assemble_stages(
     """Return the stages of the chain, with the numbers of each."""
     chain: list[Stage] = []
     counted: set[int] = set()
-    gradient_bytes = input_bytes
-    for stage, known in zip(stages, measured, strict=True):
+    given_bytes = input_bytes
+    passed_bytes = [known.memory.input_gradient_bytes for known in measured[1:]]
+    for stage, known, gradient_bytes in zip(stages, measured, [*passed_bytes, 0], strict=True):
         new = [parameter for parameter in stage.parameters if id(parameter) not in counted]
         counted.update(id(parameter) for parameter in new)
         chain.append(
@@ -31,13 +32,14 @@ def assemble_stages(
                 output_bytes=known.memory.output_bytes,
                 saved_bytes=known.memory.saved_bytes,
                 forward_overhead_bytes=known.memory.forward_overhead_bytes,
-                backward_overhead_bytes=known.memory.backward_overhead_bytes(gradient_bytes),
+                backward_overhead_bytes=known.memory.backward_overhead_bytes(given_bytes),
                 weight_bytes=sum(
                     int(parameter.numel()) * int(parameter.element_size()) for parameter in new
                 ),
+                output_gradient_bytes=gradient_bytes,
             )
         )
-        gradient_bytes = known.memory.output_bytes
+        given_bytes = gradient_bytes
     return tuple(chain)
 
 

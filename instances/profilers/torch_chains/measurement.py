@@ -109,6 +109,10 @@ def measure_chain(
                 for stage, known in zip(stages, measured, strict=True)
                 for operation in ("forward_ns", "backward_ns")
             },
+            rises={
+                stage.name: known.memory.rises
+                for stage, known in zip(stages, measured, strict=True)
+            },
             note=f"CPU threads: {runs.threads}" if device.type == "cpu" else None,
         ),
     )

@@ -14,8 +14,10 @@ from jettison.instances.profilers.device.rates import DeviceRates
 from jettison.instances.profilers.torch_chains.stage import ChainStage
 from jettison.instances.profilers.torch_chains.stage_gradients import StageGradients
 from jettison.instances.profilers.torch_chains.stage_time import StageTime
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    mask_place,
+)
 from jettison.instances.profilers.torch_graphs.operator_cost import roofline_ns
-from jettison.instances.profilers.torch_graphs.traced_step import mask_place
 
 # They reserve memory, or ask about a tensor, and start no kernel.
 _NO_KERNELS = frozenset(

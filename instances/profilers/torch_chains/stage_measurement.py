@@ -10,7 +10,15 @@ from jettison.instances.profilers.device.memory_window import MemoryWindow
 from jettison.instances.profilers.torch_chains.stage_memory import Layout, StageMemory
 from jettison.instances.profilers.torch_chains.stage_time import StageTime
 
-_SIZES = ("output_bytes", "hooked_bytes", "uncounted_bytes", "new_gradient_bytes")
+_SIZES = (
+    "output_bytes",
+    "hooked_bytes",
+    "uncounted_bytes",
+    "new_gradient_bytes",
+    "input_gradient_bytes",
+    "own_output_bytes",
+    "generator_bytes",
+)
 _LAYOUTS = ("gradient_layout", "input_gradient_layout")
 _WINDOWS = ("passing", "forward", "backward")
 
@@ -47,6 +55,9 @@ class StageMeasurement:
                 hooked_bytes=entry["hooked_bytes"],
                 uncounted_bytes=entry["uncounted_bytes"],
                 new_gradient_bytes=entry["new_gradient_bytes"],
+                input_gradient_bytes=entry["input_gradient_bytes"],
+                own_output_bytes=entry["own_output_bytes"],
+                generator_bytes=entry["generator_bytes"],
                 gradient_layout=_layout(entry["gradient_layout"]),
                 input_gradient_layout=_layout(entry["input_gradient_layout"]),
                 passing=MemoryWindow(*entry["passing"]),

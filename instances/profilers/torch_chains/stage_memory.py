@@ -13,8 +13,13 @@ from jettison.instances.profilers.device.memory_fake import FakeMemoryMeter
 from jettison.instances.profilers.device.memory_window import MemoryWindow
 from jettison.instances.profilers.torch_chains.stage import ChainStage
 from jettison.instances.profilers.torch_chains.stage_gradients import StageGradients
-from jettison.instances.profilers.torch_chains.taken_gradient import TakenGradient, entering
+from jettison.instances.profilers.torch_chains.taken_gradient import (
+    TakenGradient,
+    entering,
+    leaving,
+)
 from jettison.instances.profilers.torch_graphs.storages import saved_storage_bytes, storage_bytes
+from jettison.instances.remat_chain.stage_rises import StageRises
 
 # Strides of a tensor, in elements.
 Layout = tuple[int, ...]
@@ -44,9 +49,15 @@ class StageMemory:
         Strides of the gradients of the output and of the input in the measured backward operation;
         None where there are none. A kernel may copy a gradient in a layout that is not its own, and
         it is the stage after this one that decides in which the gradient comes.
+    input_gradient_bytes
+        Storage of the gradient of the input: that of an expanded one is smaller than its elements.
+    own_output_bytes
+        Size of the output's storage, 0 for a view of the input.
+    generator_bytes
+        State of PyTorch's generator on the CPU, if the stage draws numbers from it; else 0.
     passing, forward, backward
-        The forward operation without a graph, the one with it, and the backward operation. The
-        output and its gradient stay alive during the latter.
+        The forward operation without a graph, the one with it, and the backward operation. As in a
+        step by a schedule, nothing holds the output and its gradient when the latter has begun.
     """
 
     output_bytes: int
@@ -55,6 +66,9 @@ class StageMemory:
     new_gradient_bytes: int
     gradient_layout: Layout | None
     input_gradient_layout: Layout | None
+    input_gradient_bytes: int
+    own_output_bytes: int
+    generator_bytes: int
     passing: MemoryWindow
     forward: MemoryWindow
     backward: MemoryWindow
@@ -81,6 +95,22 @@ class StageMemory:
         passing = self.passing.rise_bytes - self.uncounted_bytes - self.output_bytes
         return max(saving, passing, 0)
 
+    @property
+    def rises(self) -> StageRises:
+        """Peaks of the operations, each beyond what is there as it begins."""
+        kept = self.forward.kept_bytes - self.uncounted_bytes
+        viewed_bytes = 0 if self.own_output_bytes else self.output_bytes
+        return StageRises(
+            saving_bytes=self.forward.rise_bytes,
+            passing_bytes=self.passing.rise_bytes,
+            backward_bytes=max(
+                self.backward.rise_bytes + kept + viewed_bytes - self.saved_bytes, 0
+            ),
+            gradient_bytes=self.new_gradient_bytes,
+            generator_bytes=self.generator_bytes,
+            own_output_bytes=self.own_output_bytes,
+        )
+
     def backward_overhead_bytes(self, input_gradient_bytes: int) -> int:
         r"""Peak of the backward operation above all that the chain model counts.
 
@@ -102,7 +132,11 @@ def measure_memory(
 
     `layout` is that of the gradient of the output; by default the layout of the output.
     """
+    # Fake tensors draw nothing, and on a GPU the states of its generators are on the host.
+    state = torch.get_rng_state() if isinstance(meter, CpuMemoryMeter) else None
     output, saved = saved_storage_bytes(lambda: stage.forward(stage_input))
+    generator_bytes = 0 if state is None else _drawn_from_bytes(state)
+    del state
     own_output = storage_bytes([output])
     known = stage.resident | storage_bytes([stage_input]).keys()
     hooked_bytes = sum(
@@ -110,7 +144,8 @@ def measure_memory(
         for address, size in saved.items()
         if address not in known and address not in own_output
     )
-    size_bytes = _output_bytes(output, own_output, known)
+    own_output_bytes = sum(size for address, size in own_output.items() if address not in known)
+    size_bytes = _output_bytes(output, own_output_bytes)
     del output
 
     with torch.no_grad(), meter.window() as passing:
@@ -118,7 +153,7 @@ def measure_memory(
     del output
 
     with StageGradients(stage) as gradients:
-        taken = TakenGradient()
+        taken, given = TakenGradient(), TakenGradient()
         needs_gradient = stage_input.requires_grad
         with meter.window() as forward:
             entered = stage_input.detach()
@@ -126,10 +161,15 @@ def measure_memory(
                 entered = entering(entered, taken)
             output = stage.forward(entered)
             del entered
-        gradient = _gradient(output, layout) if output.requires_grad else None
+            root = leaving(output, given) if output.requires_grad else None
+            output = output.detach()
+        given.value = _gradient(output, layout) if root is not None else None
+        gradient_layout = None if given.value is None else tuple(given.value.stride())
         with meter.window() as backward:
-            if gradient is not None:
-                torch.autograd.backward(output, gradient)
+            del output
+            if root is not None:
+                torch.autograd.backward(root, root.new_empty(0))
+            del root
         of_input = taken.take()
         new_gradient_bytes = gradients.new_bytes
     return StageMemory(
@@ -137,12 +177,22 @@ def measure_memory(
         hooked_bytes=hooked_bytes,
         uncounted_bytes=size_bytes if stage.is_loss else 0,
         new_gradient_bytes=new_gradient_bytes,
-        gradient_layout=None if gradient is None else tuple(gradient.stride()),
+        gradient_layout=gradient_layout,
         input_gradient_layout=None if of_input is None else tuple(of_input.stride()),
+        input_gradient_bytes=0 if of_input is None else sum(storage_bytes([of_input]).values()),
+        own_output_bytes=0 if stage.is_loss else own_output_bytes,
+        generator_bytes=generator_bytes,
         passing=passing,
         forward=forward,
         backward=backward,
     )
+
+
+def _drawn_from_bytes(state: Tensor) -> int:
+    """Return the size of a generator's state if numbers were drawn since, else 0."""
+    if torch.equal(state, torch.get_rng_state()):
+        return 0
+    return sum(storage_bytes([state]).values())
 
 
 def _gradient(output: Tensor, layout: Layout | None) -> Tensor:
@@ -154,10 +204,9 @@ def _gradient(output: Tensor, layout: Layout | None) -> Tensor:
     return elements.as_strided(output.shape, layout)
 
 
-def _output_bytes(output: Tensor, own_output: dict[int, int], known: frozenset[int]) -> int:
+def _output_bytes(output: Tensor, own_output_bytes: int) -> int:
     # A view of the input counts in full, as if it were a copy: whether its storage is in memory
     # anyway depends on the schedule, and so does the place of its gradient. A slice of a larger
     # storage keeps all of it alive; an expanded tensor has a gradient larger than its storage.
     elements_bytes = int(output.numel()) * int(output.element_size())
-    storage = sum(size for address, size in own_output.items() if address not in known)
-    return max(elements_bytes, storage)
+    return max(elements_bytes, own_output_bytes)

@@ -1,7 +1,9 @@
-"""Gradient of a stage's input, taken as the stage returns it.
+"""Gradients of a stage's input and output, handed over as a step by a chain schedule does it.
 
-Autograd would accumulate it into the input, a leaf of the graph, and copy it first where its layout
-is not that of the input. A step by a chain schedule hands it on as it is; so must a measurement.
+Autograd would accumulate the gradient of an input, a leaf of the graph, and copy it first where its
+layout is not that of the input. And a caller of `torch.autograd.backward` holds the gradient of the
+output to the end of the call. A step hands both on as they are, and holds neither longer than the
+graph needs it; so must a measurement.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from torch import Tensor
 
 @dataclass(slots=True)
 class TakenGradient:
-    """Gradient of a stage's input, once its backward operation has run; None before, or without."""
+    """Gradient that one side leaves and the other takes; None before, after, or without."""
 
     value: Tensor | None = None
 
@@ -30,6 +32,29 @@ def entering(stage_input: Tensor, taken: TakenGradient) -> Tensor:
     anchor = torch.empty(0, device=stage_input.device, requires_grad=True)
     entered: Tensor = _Entry.apply(anchor, stage_input, taken)
     return entered
+
+
+def leaving(output: Tensor, of_output: TakenGradient) -> Tensor:
+    """Return the root of a stage's graph, an empty tensor that needs no output in memory.
+
+    ``torch.autograd.backward(root, root.new_empty(0))`` takes the gradient of the output from
+    `of_output`.
+    """
+    root: Tensor = _Exit.apply(output, of_output)
+    return root
+
+
+class _Exit(torch.autograd.Function):
+    """Autograd function that is the root of a stage's graph; its own value is empty."""
+
+    @staticmethod
+    def forward(ctx: Any, output: Tensor, of_output: TakenGradient) -> Tensor:
+        ctx.of_output = of_output
+        return output.new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, None]:
+        return ctx.of_output.take(), None
 
 
 class _Entry(torch.autograd.Function):

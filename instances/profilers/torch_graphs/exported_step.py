@@ -20,20 +20,24 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 from torch._functorch.aot_autograd import aot_export_module
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.fronts.grouped_products import grouped_products_of_floats
 from jettison.instances.profilers.fronts.step_fronts import FRONTS
 from jettison.instances.profilers.fronts.untraceable import untraceable
+from jettison.instances.profilers.torch_chains.fake_model import with_fakes
 from jettison.instances.profilers.torch_graphs.drawing_order import draw_in_memory_order
 from jettison.instances.profilers.torch_graphs.tensor_places import first_names
 
 # The module that is traced holds the step, or what a front has made of it, under this name.
 _PREFIX = "step."
+# Gradient function of torch.utils.checkpoint with use_reentrant=True.
+_REENTRANT = "CheckpointFunctionBackward"
 # Numbers that are not known before the step runs.
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_ONE_GRADIENT = "len(gradients_to_parameters)="
 # What PyTorch raises where a trace cannot go on.
 _ENDS = (
     AssertionError,
@@ -123,9 +127,7 @@ def _joint(
         autocast.switched_off().restored(),
     ):
         trained = [name for name, item in traced.named_parameters() if item.requires_grad]
-        module, signature = aot_export_module(
-            _ExportedStep(traced, autocast), inputs, trace_joint=True, output_loss_index=0
-        )
+        module, signature = _exported(_ExportedStep(traced, autocast), inputs)
     results = next(node for node in module.graph.nodes if node.op == "output").args[0]
     changed_buffers = tuple(signature.buffers_to_mutate.values())
     changed_inputs = tuple(signature.user_inputs_to_mutate.values())
@@ -156,6 +158,41 @@ def _joint(
             names(name): node for name, node in zip(changed_buffers, results, strict=False)
         },
     )
+
+
+def _exported(step: _ExportedStep, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphModule, Any]:
+    try:
+        with _on_fakes(step, inputs) as given:
+            return _aot(step, given)
+    except AssertionError as error:
+        # The fake kernel of a recurrent layer returns the gradient of both biases as one tensor,
+        # which PyTorch's signature has no place for; the real one returns two.
+        if _ONE_GRADIENT not in str(error):
+            raise
+    return _aot(step, inputs)
+
+
+def _aot(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphModule, Any]:
+    found: tuple[fx.GraphModule, Any] = aot_export_module(
+        step, inputs, trace_joint=True, output_loss_index=0
+    )
+    return found
+
+
+@contextmanager
+def _on_fakes(traced: nn.Module, inputs: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
+    """Put fake tensors into a module, and give fake inputs, unless there are some already.
+
+    The export records a step twice, and the second time on the tensors that it is given: kernels
+    would run, some of which end the program instead of raising an error.
+    """
+    tensors = (*inputs, *traced.parameters(), *traced.buffers())
+    if any(isinstance(item, FakeTensor) for item in tensors):
+        yield inputs
+        return
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with with_fakes([traced], mode):
+        yield tuple(mode.from_tensor(item) for item in inputs)
 
 
 def _names_in(step: nn.Module, traced: nn.Module) -> Callable[[str], str]:
@@ -225,12 +262,32 @@ def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
         places = {name: fakes[first] for name, first in first_names(step).items()}
         given = tuple(mode.from_tensor(tensor) for tensor in inputs)
         loss = torch.func.functional_call(step, places, given, tie_weights=False)
+        _check_is_not_reentrant(loss)
         found = torch.autograd.grad(loss, [fakes[name] for name in trained], allow_unused=True)
     return [
         parameter
         for parameter, gradient in zip(trained.values(), found, strict=True)
         if gradient is None
     ]
+
+
+def _check_is_not_reentrant(loss: Tensor) -> None:
+    """Check that no part of the step hides a backward pass of its own from the trace."""
+    seen, waiting = set(), [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() == _REENTRANT:
+            raise InputError(
+                "parts of it are checkpointed already, by reentrant backward passes, which no "
+                "trace sees",
+                field="model",
+                expected="leave torch.utils.checkpoint out: the schedule computes again what is "
+                "worth it; or give use_reentrant=False",
+            )
+        waiting += [before for before, _ in node.next_functions]
 
 
 @contextmanager

@@ -24,8 +24,10 @@ from torch.utils.flop_counter import (
 
 from jettison.instances.profilers.device.rates import DeviceRates
 from jettison.instances.profilers.device.timing import Spread
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    TracedOperation,
+)
 from jettison.instances.profilers.torch_graphs.operator_cost import Roofline
-from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 
 # The tensor cores of an A100 reach 156 TFLOP/s on products of single precision (TF32) by its data
 # sheet, of which 100 are assumed to be reached; bytes and launches are those of `rates.A100`.

@@ -22,7 +22,10 @@ from jettison.instances.profilers.torch_graphs.operator_memory import (
     OperatorMemory,
     TracedMemory,
 )
-from jettison.instances.profilers.torch_graphs.traced_step import TracedStep, trace_step
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    TracedStep,
+    trace_step,
+)
 from jettison.instances.profilers.whole_steps import whole_steps_ns
 from jettison.instances.remat_graph.graph import Graph, Node
 

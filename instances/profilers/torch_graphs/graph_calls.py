@@ -11,7 +11,13 @@ import torch
 from torch import Tensor, fx
 
 from jettison.instances.profilers.kernels.training_mode import in_training
-from jettison.instances.profilers.torch_graphs.traced_step import Source, TracedStep, source_of
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    Source,
+    source_of,
+)
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    TracedStep,
+)
 
 # Tensors, and lists of them where a view has several results; None in a register that is free. A
 # dictionary has only the registers that one operation reads.

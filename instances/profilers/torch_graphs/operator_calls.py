@@ -13,10 +13,12 @@ from typing import Any
 from torch import Tensor
 
 from jettison.instances.profilers.torch_graphs.graph_calls import Call, TraceRegisters, View
-from jettison.instances.profilers.torch_graphs.traced_step import (
+from jettison.instances.profilers.torch_graphs.operation_reader import (
     TracedOperation,
-    TracedStep,
     mask_place,
+)
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    TracedStep,
 )
 
 Tensors = dict[int, Tensor]

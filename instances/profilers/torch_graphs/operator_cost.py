@@ -21,7 +21,9 @@ from jettison.instances.profilers.device.rates import A100, DeviceRates
 from jettison.instances.profilers.device.threads import threads_set
 from jettison.instances.profilers.device.timing import MOST_LAUNCHES, LaunchTimer, Spread, counted
 from jettison.instances.profilers.kernels.kernel_call import PreparedCall
-from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    TracedOperation,
+)
 
 # Small operations take their arguments from so many bytes, in at most so many copies, and their
 # results are held up to so many: more than the caches that belong to one core.

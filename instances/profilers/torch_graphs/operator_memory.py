@@ -37,10 +37,12 @@ from jettison.instances.profilers.kernels.kernel_process import (
     shared_process,
 )
 from jettison.instances.profilers.profile_warning import ProfileWarning
-from jettison.instances.profilers.torch_graphs.traced_step import (
+from jettison.instances.profilers.torch_graphs.operation_reader import (
     TracedOperation,
-    TracedStep,
     mask_place,
+)
+from jettison.instances.profilers.torch_graphs.traced_step import (
+    TracedStep,
 )
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jettison.instances.profilers.device.timing import Spread
+    from jettison.instances.profilers.torch_graphs.operation_reader import (
+        TracedOperation,
+    )
     from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
-    from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 
 
 @dataclass

@@ -10,9 +10,11 @@ from torch import fx
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    TracedOperation,
+)
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.profilers.torch_graphs.operator_memory import OperatorMemory
-from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 from jettison.instances.profilers.torch_regions.call_recorder import RecordedCall, StorageEnd
 from jettison.instances.profilers.torch_regions.recorded_regions import RecordedRegions
 from jettison.instances.remat_graph.checkpoint_regions import (

@@ -34,8 +34,16 @@ Values that are not in memory may be among it, and kept nodes, which stay all th
 """
 
 
+# About what becomes a schedule and is replayed in a second.
+_COMPUTATIONS_PER_S = 50_000
+
+
 class PlanStoppedError(Exception):
     """Making a plan takes too long, or the plan itself does."""
+
+
+class PlanTooLongError(PlanStoppedError):
+    """The time that is left is not enough to make a plan, or to hand over what it has become."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +55,27 @@ class PlanLimit:
     most_ns
         Limit on the time of its computations; None for no limit.
     clock
-        Time limit for making it.
+        Time limit for making it, and for the schedule that comes of it with its replay: a plan of
+        millions of computations takes longer to hand over than to make.
+    free_computations
+        Number of computations that a plan may have whatever the clock says.
     """
 
     most_ns: int | None
     clock: Clock
+    free_computations: int = 0
+
+    def require_time(self, computations: int) -> None:
+        """Raise an exception if there is no time left for a plan of so many computations.
+
+        Raises
+        ------
+        PlanTooLongError
+            If there is none.
+        """
+        most = self.clock.left_s * _COMPUTATIONS_PER_S
+        if computations > self.free_computations and computations >= most:
+            raise PlanTooLongError
 
 
 def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> GraphSchedule:
@@ -102,8 +126,9 @@ def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int
         computations.extend(computed)
         if len(computed) > 1:
             time_ns += sum(graph.nodes[node].duration_ns for node in computed[:-1])
-            if time_ns > most_ns or not limit.clock.left_s:
+            if time_ns > most_ns:
                 raise PlanStoppedError
+            limit.require_time(len(computations))
         for node in computed:
             present[node] = True
         for node in goes(stage + 1, computed):

@@ -14,8 +14,17 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.remat_graph.baselines.checkpoints import PlanLimit, PlanStoppedError
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.baselines.checkpoints import (
+    PlanLimit,
+    PlanStoppedError,
+    PlanTooLongError,
+)
 from jettison.solvers.remat_graph.baselines.plan_measure import PlanMeasure
+
+# Computations of the first plan that take no time worth speaking of.
+_FREE_COMPUTATIONS = 10_000
+_FREE_COMPUTATIONS_PER_NODE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +100,12 @@ def coarse_to_fine(
 def fastest_that_fits(
     problem: RematGraph, method: str, plans: Iterable[Plan], options: SolveOptions
 ) -> Outcome:
-    """Return the schedule of the fastest plan that fits; at least one plan is measured.
+    """Return the schedule of the fastest plan that fits; at least one short plan is measured.
 
     Of plans of the least time it is the one of the least rank. At the time limit and on Ctrl-C it
     is the best of those measured by then. If all have been measured and none fits, the note says
-    how much memory the method needs.
+    how much memory the method needs. Plans whose computations are too many for the time that is
+    left are not made to their end.
 
     Parameters
     ----------
@@ -113,13 +123,18 @@ def fastest_that_fits(
     best_computations: Sequence[int] = ()
     least_peak: int | None = None
     looked_at = 0
+    is_cut_off = False
+    # The first plan is made whatever the time limit, unless it is a long one.
+    free = max(_FREE_COMPUTATIONS, _FREE_COMPUTATIONS_PER_NODE * len(graph))
     with Ending() as ending:
         for plan in plans:
             looked_at += 1
-            # The first plan is made completely, whatever the time limit.
-            limit = PlanLimit(best[0] if best else None, clock if looked_at > 1 else Clock(None))
+            most_ns = best[0] if best else None
+            limit = PlanLimit(most_ns, clock, free if looked_at == 1 else 0)
             try:
                 computations = plan.computations(limit)
+            except PlanTooLongError:
+                is_cut_off, computations = True, ()
             except PlanStoppedError:
                 computations = ()
             key = (measure.time_ns(computations), plan.rank)
@@ -132,6 +147,8 @@ def fastest_that_fits(
             if best == (graph.base_time_ns, 0):
                 break
             clock.require_time()
+    if is_cut_off and ending.termination.is_regular and best != (graph.base_time_ns, 0):
+        ending.termination = Termination.TIME_LIMIT
     work = {"plans": looked_at}
     if best is not None:
         schedule = GraphSchedule.from_computations(graph, best_computations)

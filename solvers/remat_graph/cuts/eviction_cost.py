@@ -20,6 +20,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from jettison.instances.remat_graph.graph import Graph
 
 
@@ -54,8 +57,8 @@ def eviction_costs(graph: Graph, memory_bytes: int) -> dict[int, StageCost]:
 
     Notes
     -----
-    Takes time proportional to the lifetimes of all values, and a sort of those that are in memory
-    for each stage.
+    For each stage that exceeds the memory, sums over the values in it, which stand in the order of
+    the knapsack.
     """
     nodes = graph.nodes
     last_use = [
@@ -66,19 +69,21 @@ def eviction_costs(graph: Graph, memory_bytes: int) -> dict[int, StageCost]:
         key=lambda i: _duration_ns(graph, i) / max(nodes[i].output_bytes, 1),
     )
     rank = {node: place for place, node in enumerate(cheapest_first)}
-    live: set[int] = set()
+    knapsack = _Knapsack(graph, cheapest_first)
+    live = np.zeros(len(graph), dtype=np.bool_)
     live_bytes = 0
     costs: dict[int, StageCost] = {}
     for t, node in enumerate(nodes):
-        live.add(t)
+        live[rank[t]] = True
         live_bytes += node.output_bytes
         excess_bytes = live_bytes + node.workspace_bytes - memory_bytes
         if excess_bytes > 0:
-            idle = live.difference(graph.inputs[t], (t,))
-            in_turn = sorted((i for i in idle if last_use[i] > t), key=rank.__getitem__)
-            costs[t] = StageCost(excess_bytes, _knapsack(graph, in_turn, excess_bytes))
+            # All others in memory are read later, or kept.
+            idle = live.copy()
+            idle[[rank[i] for i in (*graph.inputs[t], t)]] = False
+            costs[t] = StageCost(excess_bytes, knapsack.cost_ns(idle, excess_bytes))
         gone = [i for i in (*graph.inputs[t], t) if last_use[i] <= t]
-        live.difference_update(gone)
+        live[[rank[i] for i in gone]] = False
         live_bytes -= sum(nodes[i].output_bytes for i in gone)
     return costs
 
@@ -89,13 +94,22 @@ def _duration_ns(graph: Graph, node: int) -> int:
     return graph.nodes[made_by].duration_ns
 
 
-def _knapsack(graph: Graph, cheapest_first: list[int], excess_bytes: int) -> float:
-    """Return the least duration of values that cover an excess, the last one in part."""
-    duration_ns = 0.0
-    for i in cheapest_first:
-        output_bytes = graph.nodes[i].output_bytes
-        if output_bytes >= excess_bytes:
-            return duration_ns + _duration_ns(graph, i) * excess_bytes / output_bytes
-        excess_bytes -= output_bytes
-        duration_ns += _duration_ns(graph, i)
-    return math.inf
+class _Knapsack:
+    """Knapsacks of values by rank, which is the order in which they are taken."""
+
+    def __init__(self, graph: Graph, cheapest_first: list[int]) -> None:
+        self._bytes = np.array([graph.nodes[i].output_bytes for i in cheapest_first], np.int64)
+        self._durations_ns = np.array([_duration_ns(graph, i) for i in cheapest_first], np.int64)
+
+    def cost_ns(self, is_there: NDArray[np.bool_], excess_bytes: int) -> float:
+        """Return the least duration of values that cover an excess, the last one in part."""
+        ranks = np.flatnonzero(is_there)
+        covered = np.cumsum(self._bytes[ranks])
+        place = int(np.searchsorted(covered, excess_bytes))
+        if place == len(ranks):
+            return math.inf
+        before_ns = int(self._durations_ns[ranks[:place]].sum())
+        last = int(ranks[place])
+        missing_bytes = excess_bytes - (int(covered[place - 1]) if place else 0)
+        share = int(self._durations_ns[last]) * missing_bytes / int(self._bytes[last])
+        return float(before_ns) + share

@@ -80,10 +80,9 @@ def solve_restricted(
     if settled is not None:
         return settled
     if not any(node.backward for node in problem.instance.nodes):
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note="no operation has the mark of the backward pass, in which this method computes "
-            "forward operations again; use another method",
+        return Outcome.not_applicable(
+            "no operation has the mark of the backward pass, in which this method computes forward "
+            "operations again; use another method"
         )
     clock = Clock(options.time_limit_s)
     rounds = RestrictedRounds(problem, options, clock, params)

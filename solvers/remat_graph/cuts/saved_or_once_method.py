@@ -59,10 +59,9 @@ def solve_saved_or_once(
     if settled is not None:
         return settled
     if boundary_of(problem.instance) is None:
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note=f"{METHOD} looks at what is saved between the passes, and no operation has the "
-            "mark of the backward pass, or a forward one comes behind; use another method",
+        return Outcome.not_applicable(
+            f"{METHOD} looks at what is saved between the passes, and no operation has the mark of "
+            "the backward pass, or a forward one comes behind; use another method"
         )
     clock = Clock(options.time_limit_s)
     rounds = SavedOrOnceRounds(problem, options, clock, params)

@@ -214,8 +214,10 @@ class OrderSearch:
         limit_s = math.inf if self.options.time_limit_s is None else self.options.time_limit_s
         in_time = params.share_of_a_start * limit_s * params.places_per_second
         places = min(params.most_places, in_time)
-        found = []
+        found: list[OrderExcess] = []
         for start in range(params.starts):
+            if found and not self.clock.left_s:
+                break
             order: Sequence[int] = greedy_order(graph) if start % 2 else range(len(graph))
             state = OrderExcess(graph, memory_bytes, order)
             best = anneal_order(state, self.chance, moves, self.clock, places)

@@ -9,7 +9,7 @@ greedy choice there (a division by zero), and is always chosen here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -17,10 +17,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_graph.baselines.plans import coarse_to_fine
 
 # The scale of the dynamic program's capacities, and of the budgets that are looked at.
 UNITS = 10_000
+NO_LIMIT = Clock(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,16 @@ class Knapsack(Protocol):
     def chosen(self, items: KnapsackItems, capacity: float) -> frozenset[int]:
         """Return the numbers of the chosen items."""
 
-    def all_choices(self, items: KnapsackItems, largest: float) -> Iterator[frozenset[int]]:
-        """Yield the choices for capacities above 0, up to the largest and below 1."""
+    def all_choices(
+        self, items: KnapsackItems, largest: float, clock: Clock = NO_LIMIT
+    ) -> Iterator[frozenset[int]]:
+        """Yield the choices for capacities above 0, up to the largest and below 1.
+
+        Raises
+        ------
+        TimeoutError
+            When the clock has run out between two of them.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +76,11 @@ class GreedyKnapsack:
 
     def chosen(self, items: KnapsackItems, capacity: float) -> frozenset[int]:
         r"""Return the numbers of the chosen items; :math:`O(n \log n)`."""
-        return self._fill(items, capacity)[0]
+        return self._fill(items, _by_ratio(items), capacity)[0]
 
-    def all_choices(self, items: KnapsackItems, largest: float) -> Iterator[frozenset[int]]:
+    def all_choices(
+        self, items: KnapsackItems, largest: float, clock: Clock = NO_LIMIT
+    ) -> Iterator[frozenset[int]]:
         """Yield the choices, each of a range of capacities, from small capacities to large ones.
 
         A choice changes at the next capacity at which an item fits that did not. Where there are
@@ -77,20 +89,24 @@ class GreedyKnapsack:
         limit = math.nextafter(1.0, 0.0) if largest >= 1 else largest
         exact: list[frozenset[int]] = []
         capacity: float | None = math.nextafter(0.0, 1.0)
+        order = _by_ratio(items)
         while capacity is not None and capacity <= limit and len(exact) < self.most_budgets:
-            kept, capacity = self._fill(items, capacity)
+            clock.require_time()
+            kept, capacity = self._fill(items, order, capacity)
             exact.append(kept)
         if capacity is None or capacity > limit:
             yield from exact
             return
         for step in range(1, self.most_budgets + 1):
-            yield self.chosen(items, limit * step / self.most_budgets)
+            yield self._fill(items, order, limit * step / self.most_budgets)[0]
 
-    def _fill(self, items: KnapsackItems, capacity: float) -> tuple[frozenset[int], float | None]:
+    def _fill(
+        self, items: KnapsackItems, order: Sequence[int], capacity: float
+    ) -> tuple[frozenset[int], float | None]:
         """Return the choice, and the next capacity with another one."""
         total, kept = 0.0, set()
         further: float | None = None
-        for number in _by_ratio(items):
+        for number in order:
             needed = total + items.memory[number]
             if needed <= capacity:
                 total = needed
@@ -117,20 +133,27 @@ class IntegerKnapsack:
 
     def chosen(self, items: KnapsackItems, capacity: float) -> frozenset[int]:
         """Return the numbers of the chosen items."""
+        return self._filled(items, capacity, NO_LIMIT)
+
+    def _filled(self, items: KnapsackItems, capacity: float, clock: Clock) -> frozenset[int]:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
+        limit = {} if math.isinf(clock.left_s) else {"time_limit": clock.left_s}
         runtime = np.array(items.runtime)
         found = milp(
             c=-runtime,
             constraints=[LinearConstraint(A=np.array(items.memory), ub=np.array(capacity))],
             integrality=np.ones_like(runtime),
             bounds=Bounds(0, 1),
+            options=limit,
         )
         if not found.success:
             return frozenset()
         return frozenset(int(number) for number in np.flatnonzero(found.x == 1))
 
-    def all_choices(self, items: KnapsackItems, largest: float) -> Iterator[frozenset[int]]:
+    def all_choices(
+        self, items: KnapsackItems, largest: float, clock: Clock = NO_LIMIT
+    ) -> Iterator[frozenset[int]]:
         """Yield choices for capacities in steps of a ten-thousandth, distant ones first.
 
         What is chosen for one capacity is so for those down to the size of the choice.
@@ -143,7 +166,10 @@ class IntegerKnapsack:
 
         units = coarse_to_fine(1, last, lambda low, high: (low + high + 1) // 2, alike)
         for unit in islice(units, self.most_budgets):
-            kept = self.chosen(items, unit / UNITS)
+            clock.require_time()
+            kept = self._filled(items, unit / UNITS, clock)
+            # What a run that was cut off has chosen is not what torch would choose.
+            clock.require_time()
             size = sum(items.memory[number] for number in kept)
             lowest = max(1, math.ceil(size * UNITS))
             yield kept
@@ -162,11 +188,15 @@ class DynamicKnapsack:
         (kept,) = self._backtracked(items, self._table(items, int(units[0])), units)
         return frozenset(int(number) for number in np.flatnonzero(kept))
 
-    def all_choices(self, items: KnapsackItems, largest: float) -> Iterator[frozenset[int]]:
+    def all_choices(
+        self, items: KnapsackItems, largest: float, clock: Clock = NO_LIMIT
+    ) -> Iterator[frozenset[int]]:
         """Yield the choices of all capacities, from large to small ones; all in one table."""
         below_one = math.nextafter(1.0, 0.0)
         last = round(min(largest, below_one) * UNITS)
+        clock.require_time()
         kept = self._backtracked(items, self._table(items, last), np.arange(last, -1, -1))
+        clock.require_time()
         _, first = np.unique(kept, axis=0, return_index=True)
         for row in sorted(int(place) for place in first):
             yield frozenset(int(number) for number in np.flatnonzero(kept[row]))

@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_graph.planners.joint_program import JointProgram, Role
-from jettison.solvers.remat_graph.planners.knapsacks import Knapsack, KnapsackItems
+from jettison.solvers.remat_graph.planners.knapsacks import NO_LIMIT, Knapsack, KnapsackItems
 from jettison.solvers.remat_graph.planners.minimum_cut import FlowNetwork, connected_parts
 from jettison.solvers.remat_graph.planners.recomputation_bans import (
     AGGRESSIVE,
@@ -45,11 +46,14 @@ class SavedValues:
         The training step.
     knapsack
         Chooses what stays banned in a budget.
+    clock
+        When it runs out, what is computed next ends with a `TimeoutError`.
     """
 
-    def __init__(self, program: JointProgram, knapsack: Knapsack) -> None:
+    def __init__(self, program: JointProgram, knapsack: Knapsack, clock: Clock = NO_LIMIT) -> None:
         self._program = program
         self._knapsack = knapsack
+        self._clock = clock
         self._bans = RecomputationBans(program)
         self._weights = [self._bans.weight(position) for position in range(len(program.values))]
         self._cut_of: dict[tuple[tuple[int, bool], ...], Saved] = {}
@@ -84,7 +88,7 @@ class SavedValues:
             largest = min(largest, self._share(choice))
         yield self._inputs
         if self._items.positions and largest > 0:
-            for kept in self._knapsack.all_choices(self._items, largest):
+            for kept in self._knapsack.all_choices(self._items, largest, self._clock):
                 yield self._without_bans_beside(kept)
 
     def size_bytes(self, saved: Saved) -> int:
@@ -173,6 +177,7 @@ class SavedValues:
                     neighbours[user].append(position)
         found: list[int] = []
         for part in connected_parts(inner, neighbours):
+            self._clock.require_time()
             key = tuple((position, position in banned) for position in part)
             if key not in self._cut_of:
                 self._cut_of[key] = self._cut_of_part(part, banned)

@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from itertools import chain
 
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.baselines.checkpoints import PlanLimit
 from jettison.solvers.remat_graph.baselines.plans import Plan, fastest_that_fits
 from jettison.solvers.remat_graph.planners.boundary_plan import PlanBoundary
@@ -66,10 +66,9 @@ def solve_selective_blocks(problem: RematGraph, options: SolveOptions) -> Outcom
     if refused is not None:
         return refused
     if len(forward_blocks(problem.instance)) < 2:
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note=f"{method} needs blocks that repeat, and the forward pass has none: give the "
-            "graph repeated_blocks, or use another method",
+        return Outcome.not_applicable(
+            f"{method} needs blocks that repeat, and the forward pass has none: give the graph "
+            "repeated_blocks, or use another method"
         )
     return fastest_that_fits(problem, method, _ranked(problem, _by_blocks), options)
 
@@ -81,10 +80,9 @@ def solve_selective_attention(problem: RematGraph, options: SolveOptions) -> Out
     if refused is not None:
         return refused
     if not attention_cores(problem.instance):
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note=f"{method} recomputes what is between two products of an attention with a "
-            "softmax, and the forward pass has none; use another method",
+        return Outcome.not_applicable(
+            f"{method} recomputes what is between two products of an attention with a softmax, and "
+            "the forward pass has none; use another method"
         )
     return fastest_that_fits(problem, method, _ranked(problem, _by_attentions), options)
 
@@ -114,26 +112,41 @@ def attention_cores(graph: Graph) -> tuple[frozenset[int], ...]:
     return tuple(cores)
 
 
-def saved_products(graph: Graph, every: int) -> frozenset[int]:
-    """Return the products that are saved but every n-th, and the results of fused attention."""
-    names = [packet_name(node.operator_name or "") for node in graph.nodes]
-    forward = [i for i, node in enumerate(graph.nodes) if not node.backward]
-    linear = (i for i in forward if names[i] in _LINEAR)
-    fused = {
-        i
-        for i in forward
-        if names[i] in FUSED_ATTENTION or names[graph.operators[i]] in FUSED_ATTENTION
-    }
-    return frozenset({i for number, i in enumerate(linear, 1) if number % every} | fused)
+class SavedProducts:
+    """Products that are saved of a forward pass but every n-th, with what fused attention makes.
+
+    Parameters
+    ----------
+    graph
+        The instance.
+
+    Attributes
+    ----------
+    linear
+        The products of matrices with parameters, in order.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        names = [packet_name(node.operator_name or "") for node in graph.nodes]
+        forward = [i for i, node in enumerate(graph.nodes) if not node.backward]
+        self.linear = tuple(i for i in forward if names[i] in _LINEAR)
+        self._fused = frozenset(
+            i
+            for i in forward
+            if names[i] in FUSED_ATTENTION or names[graph.operators[i]] in FUSED_ATTENTION
+        )
+
+    def but_every(self, number: int) -> frozenset[int]:
+        """Return what is saved where every so manieth product is recomputed."""
+        return self._fused.union(self.linear).difference(
+            set(self.linear[number - 1 :: number]) - self._fused
+        )
 
 
 def _by_products(graph: Graph) -> Iterator[frozenset[int]]:
-    names = (packet_name(node.operator_name or "") for node in graph.nodes)
-    linear = sum(
-        name in _LINEAR for name, node in zip(names, graph.nodes, strict=True) if not node.backward
-    )
-    for every in range(linear + 1, 0, -1):
-        yield saved_products(graph, every)
+    products = SavedProducts(graph)
+    for every in range(len(products.linear) + 1, 0, -1):
+        yield products.but_every(every)
 
 
 def _by_blocks(graph: Graph) -> Iterator[frozenset[int]]:
@@ -177,7 +190,7 @@ def _ranked(
     boundary = PlanBoundary(graph)
     everything = frozenset(i for i, node in enumerate(graph.nodes) if not node.backward)
     seen: set[frozenset[int]] = set()
-    for saved in (everything, *rule(graph)):
+    for saved in chain([everything], rule(graph)):
         if saved not in seen:
             seen.add(saved)
             yield Plan(len(seen) - 1, partial(_computations, boundary, saved))

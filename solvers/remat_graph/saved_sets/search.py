@@ -16,22 +16,23 @@ Sets are measured by `measure_saved_set`; the best one is confirmed by the repla
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from jettison.formulations.remat_graph.saved_set import SavedSetModel
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
 from jettison.schedules.remat_graph.saved_set import (
     SavedSetRun,
     check_forward_first,
     measure_saved_set,
-    saved_set_computations,
 )
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.params import Params
+from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
 
@@ -123,6 +124,7 @@ class SavedSetSearch:
         self._never = frozenset(never_again)
         self._params = params
         self._forward = check_forward_first(graph)
+        self._all = frozenset(range(self._forward))
         self._may = sorted(set(can_be_saved) | self._never)
         self._choices = [node for node in self._may if node not in self._never]
         self._known: dict[frozenset[int], SavedSetRun] = {}
@@ -130,6 +132,8 @@ class SavedSetSearch:
         self._least: Found | None = None
         self._bound_ns = graph.base_time_ns
         self._models = 0
+        self._is_refuted = False
+        self._is_finished = True
 
     @property
     def least_peak_bytes(self) -> int:
@@ -140,6 +144,16 @@ class SavedSetSearch:
     def least_set(self) -> frozenset[int]:
         """Set with that peak; what may not be computed again, before any set was measured."""
         return self._never if self._least is None else self._least[0]
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a model has proved that no set fits, by a floating-point solver."""
+        return self._is_refuted
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search came to its end, and not to its time limit."""
+        return self._is_finished
 
     @property
     def bound_ns(self) -> int:
@@ -171,7 +185,7 @@ class SavedSetSearch:
         if self._best is None:
             return None
         saved, run = self._best
-        computations = saved_set_computations(self._graph, saved)
+        computations = lazy_computations(self._graph, self._all - saved)
         schedule = GraphSchedule.from_computations(self._graph, computations)
         replay = schedule.replay(self._graph, self._memory_bytes)
         assert replay.valid
@@ -186,7 +200,7 @@ class SavedSetSearch:
         )
 
     def _read_in_the_backward_pass(
-        self, saved: frozenset[int], computations: tuple[int, ...]
+        self, saved: frozenset[int], computations: Sequence[int]
     ) -> frozenset[int]:
         reads = {
             source for node in computations[self._forward :] for source in self._graph.inputs[node]
@@ -196,7 +210,7 @@ class SavedSetSearch:
     def _measure(self, saved: frozenset[int]) -> Found:
         run = self._known.get(saved)
         if run is None:
-            run = measure_saved_set(self._graph, saved_set_computations(self._graph, saved))
+            run = measure_saved_set(self._graph, lazy_computations(self._graph, self._all - saved))
             self._known[saved] = run
             if run.peak_bytes <= self._memory_bytes and (
                 self._best is None or run.time_ns < self._best[1].time_ns
@@ -210,7 +224,10 @@ class SavedSetSearch:
         limits = dict.fromkeys(self._worst(everything[1].first_bytes, []), self._memory_bytes)
         holds_for_all = True
         for _ in range(self._params.rounds):
-            if clock.left_s <= 0 or self._is_settled:
+            if self._is_settled:
+                return
+            if clock.left_s <= 0:
+                self._is_finished = False
                 return
             found = self._solve(limits, clock, holds_for_all)
             if found is None:
@@ -255,6 +272,7 @@ class SavedSetSearch:
             again_ns = built.time_scale.bound_from_model(solution.dual_bound)
             self._bound_ns = max(self._bound_ns, self._graph.base_time_ns + again_ns)
         if solution.values is None:
+            self._is_refuted |= holds_for_all and solution.answer is Answer.INFEASIBLE
             return None
         return self._measure(built.saved_set(solution.values) | self._never)
 

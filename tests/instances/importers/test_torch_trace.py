@@ -100,6 +100,49 @@ def test_the_chain_is_worked_out_by_hand() -> None:
     assert chain.input_bytes == 40
 
 
+def test_what_the_host_makes_where_a_workspace_was_is_not_the_workspace(tmp_path: Path) -> None:
+    """The sum reads a number that no operator made, with the storage of mm's workspace."""
+
+    def read_it(document: dict[str, Any]) -> None:
+        reader = node(document, 20)
+        reader["inputs"].append([110, 9, 0, 1, 4, "cuda:0"])
+        reader["input_types"].append("Tensor(float)")
+        reader["outputs"] = [[111, 10, 0, 5, 4, "cuda:0"]]
+        for number in (22, 23):
+            node(document, number)["inputs"] = [[111, 10, 0, 5, 4, "cuda:0"]]
+        node(document, 23)["outputs"] = [[111, 10, 0, 5, 4, "cuda:0"]]
+
+    def release(*events: tuple[int, int, int]) -> Change:
+        """Return a change that adds events of the allocator: time, address, bytes."""
+
+        def add(document: dict[str, Any]) -> None:
+            document["traceEvents"] += [
+                {
+                    "ph": "i",
+                    "name": "[memory]",
+                    "tid": 2,
+                    "ts": time_us,
+                    "args": {"Device Type": 1, "Addr": address, "Bytes": size_bytes},
+                }
+                for time_us, address, size_bytes in events
+            ]
+
+        return add
+
+    execution = rewritten(EXECUTION, tmp_path / "read.et.json", read_it)
+    read = ["addmm 1", "relu_ 2", "sum 3", "ones_like 4", "threshold_backward 5"]
+    # mm allocates its result (200 bytes) at 512 and its workspace (12) at 1024.
+    taken = [(1049, 512, 200), (1052, 1024, 12)]
+    whole = rewritten(KINETO, tmp_path / "gone.json", release(*taken, (1054, 1024, -12)))
+    graph = import_torch_trace_graph(whole, execution_trace=execution)
+    assert [item.name for item in graph.nodes] == [*read, "mm 6", "sum 7"]
+    # While it is there, or as long as nobody says that it is not, it is what the sum reads.
+    there = rewritten(KINETO, tmp_path / "there.json", release(*taken, (1060, 1024, -12)))
+    for kineto in (there, KINETO):
+        graph = import_torch_trace_graph(kineto, execution_trace=execution)
+        assert [item.name for item in graph.nodes if item.name.startswith("empty")] == ["empty 6"]
+
+
 def test_compressed_files_are_the_same_instance(tmp_path: Path) -> None:
     files = []
     for path in (KINETO, EXECUTION):

@@ -10,7 +10,7 @@ import pytest
 
 from jettison import Graph, RematGraph
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.remat_graph import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
@@ -29,8 +29,10 @@ from jettison.solvers.remat_graph.baselines.dtr import _Runtime, solve_dtr
 from jettison.solvers.remat_graph.baselines.last_node import last_node_plan
 from jettison.solvers.remat_graph.baselines.plan_measure import PlanMeasure
 from jettison.solvers.remat_graph.baselines.plans import (
+    Plan,
     arithmetic_middle,
     coarse_to_fine,
+    fastest_that_fits,
     geometric_middle,
 )
 from jettison.solvers.remat_graph.baselines.revolve import (
@@ -38,6 +40,7 @@ from jettison.solvers.remat_graph.baselines.revolve import (
     revolve_plan,
     solve_linearized_griewank,
 )
+from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all
 from tests.remat_graph.baselines.test_heuristics import tiny_graph
 from tests.remat_graph.oracles.plans_by_sets import (
     all_greedy_checkpoints,
@@ -172,3 +175,35 @@ def test_dtr_evicts_what_is_least_of_all_in_the_order_of_the_graph(
         for memory_bytes in memories(graph):
             solve_dtr(RematGraph(graph, memory_bytes), SolveOptions(time_limit_s=None))
     assert len(chosen) > 300
+
+
+def test_a_plan_that_is_too_long_to_hand_over_is_cut_off_at_the_time_limit() -> None:
+    # A chain of 200 nodes: recomputing everything takes 1 + 2 + ... + 200 = 20 100 computations,
+    # which are more than the first plan has for nothing.
+    nodes = [Node(name="0", duration_ns=1, output_bytes=1)]
+    nodes += [
+        Node(name=f"{place}", duration_ns=1, output_bytes=1, inputs=(f"{place - 1}",))
+        for place in range(1, 200)
+    ]
+    problem = RematGraph(Graph("chain", tuple(nodes)), 2)
+    stopped = solve_recompute_all(problem, SolveOptions(time_limit_s=0.01))
+    assert stopped.termination is Termination.TIME_LIMIT
+    assert stopped.schedule is None
+    finished = solve_recompute_all(problem, SolveOptions(time_limit_s=None))
+    assert finished.termination is Termination.COMPLETED
+    assert isinstance(finished.schedule, GraphSchedule)
+    assert len(finished.schedule.computations) == 20_100
+
+
+def test_a_plan_that_is_cut_off_leaves_the_shorter_ones() -> None:
+    graph = Graph("one", (Node(name="0", duration_ns=1, output_bytes=1),))
+
+    def too_long(limit: PlanLimit) -> list[int]:
+        limit.require_time(10**9)
+        return [0] * 10**9
+
+    plans = [Plan(0, too_long), Plan(1, lambda limit: [0])]
+    outcome = fastest_that_fits(RematGraph(graph, 1), "x", plans, SolveOptions(time_limit_s=60))
+    assert isinstance(outcome.schedule, GraphSchedule)
+    assert outcome.schedule.computations == (0,)
+    assert outcome.termination is Termination.TIME_LIMIT

@@ -10,10 +10,9 @@ from jettison import Graph
 from jettison.formulations.remat_graph.saved_set import SavedSetModel
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Node
-from jettison.schedules.remat_graph.saved_set import (
-    measure_saved_set,
-    saved_set_computations,
-)
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
+from jettison.schedules.remat_graph.saved_set import measure_saved_set
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.remat_graph.saved_sets.search import (
     SavedSetParams,
@@ -63,12 +62,13 @@ def test_a_saved_set_takes_the_time_and_memory_that_its_replay_finds() -> None:
         graph, draw = drawn_step(seed), random.Random(seed)
         forward = [place for place, node in enumerate(graph.nodes) if not node.backward]
         saved = {place for place in forward if draw.random() < 0.5}
-        computations = saved_set_computations(graph, saved)
+        computations = lazy_computations(graph, set(forward) - saved)
         run = measure_saved_set(graph, computations)
         replay = GraphSchedule.from_computations(graph, computations).replay(graph)
         assert replay.valid, seed
         assert (run.time_ns, run.peak_bytes) == (replay.time_ns, replay.peak_bytes), seed
         assert (run.time_ns, run.peak_bytes) == time_and_peak(graph, saved), seed
+        assert ScheduleClass.SAVED_OR_ONCE.covers(replay.schedule_class), seed
         assert max(*run.first_bytes, run.again_bytes) == run.peak_bytes, seed
 
 

@@ -24,6 +24,10 @@ from jettison.instances.profilers.torch_graphs.fused.optimizers import (
     fused_optimizer,
 )
 from jettison.instances.profilers.torch_graphs.graph_calls import TraceRegisters
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    is_random,
+    source_of,
+)
 from jettison.instances.profilers.torch_graphs.operator_calls import (
     OperatorCall,
     Tensors,
@@ -32,8 +36,6 @@ from jettison.instances.profilers.torch_graphs.operator_calls import (
 from jettison.instances.profilers.torch_graphs.step_tensors import GradientOf, StepTensors
 from jettison.instances.profilers.torch_graphs.traced_step import (
     TracedStep,
-    is_random,
-    source_of,
     trace_step,
 )
 from jettison.instances.remat_graph.graph import Graph, Node

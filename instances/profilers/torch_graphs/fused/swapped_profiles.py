@@ -25,7 +25,9 @@ from jettison.instances.profilers.torch_graphs.fused.swapping_run import (
     least_profiling_bytes,
 )
 from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance
-from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
+from jettison.instances.profilers.torch_graphs.operation_reader import (
+    TracedOperation,
+)
 from jettison.instances.remat_graph.graph import Graph
 
 _SECOND_NS = 10**9

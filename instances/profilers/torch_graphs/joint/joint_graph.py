@@ -45,9 +45,7 @@ from jettison.instances.profilers.torch_graphs.joint.ends import (
     joint_ends,
     values_of,
 )
-from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
-from jettison.instances.profilers.torch_graphs.operator_memory import OperatorMemory, TracedMemory
-from jettison.instances.profilers.torch_graphs.traced_step import (
+from jettison.instances.profilers.torch_graphs.operation_reader import (
     OperationReader,
     Source,
     TracedOperation,
@@ -56,6 +54,8 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     operator_name,
     source_of,
 )
+from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.instances.profilers.torch_graphs.operator_memory import OperatorMemory, TracedMemory
 from jettison.instances.remat_graph.graph import Graph, Node
 
 # An output below this share of what all results have together is small.

@@ -1,0 +1,1 @@
+../../columns/training_chain.py

@@ -1,0 +1,1 @@
+"""Plans under Inductor: kernels that keep the order of the plan, and the memory of their code."""

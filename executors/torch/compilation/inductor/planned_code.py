@@ -1,0 +1,68 @@
+"""Compilation by Inductor that follows a plan, and the peak of the code that it generates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch import fx
+from torch._functorch import config as functorch_config
+from torch._inductor.compile_fx import compile_fx
+from torch._inductor.graph import GraphLowering
+from torch._inductor.virtualized import V
+
+from jettison.torch.compilation.inductor.code_memory import GeneratedCode, step_peak_bytes
+from jettison.torch.compilation.inductor.planned_kernels import PlanChoices, in_order_of_plan
+from jettison.torch.compilation.inductor.separate_products import SeparateProducts
+from jettison.torch.compilation.partitioner import Partitioner
+
+
+def compile_planned(
+    module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner
+) -> tuple[Callable[..., Any], int | None]:
+    """Compile a graph by a plan; return what runs it, and the peak of its code.
+
+    Without recomputation kernels are those of `torch.compile`, and else they keep the order of the
+    plan. The peak is None where the code cannot be read.
+    """
+    settings: dict[str, Any] = {"custom_partitioner_fn": partitioner}
+    codes: list[GeneratedCode] = []
+    with ExitStack() as around:
+        # Both passes are generated now, while all of this holds.
+        around.enter_context(functorch_config.patch(force_non_lazy_backward_lowering=True))
+        around.enter_context(_told_of_code(codes))
+        if partitioner.is_limited:
+            products = SeparateProducts()
+            settings |= {
+                "post_grad_custom_pre_pass": products.note,
+                "post_grad_custom_post_pass": products.separate,
+                "_post_fusion_custom_pass": in_order_of_plan,
+                "reorder_for_peak_memory": False,
+            }
+            around.enter_context(V.set_choices_handler(PlanChoices()))
+        compiled = compile_fx(module, list(inputs), config_patches=settings)
+    return compiled, _peak_bytes(codes, partitioner)
+
+
+def _peak_bytes(codes: Sequence[GeneratedCode], partitioner: Partitioner) -> int | None:
+    passes = {code.is_backward: code for code in codes}
+    if len(codes) != 2 or len(passes) != 2:
+        return None
+    return step_peak_bytes(passes[False], passes[True], partitioner.saved[-1])
+
+
+@contextmanager
+def _told_of_code(codes: list[GeneratedCode]) -> Iterator[None]:
+    before = GraphLowering.save_output_code
+
+    def tell(text: str) -> None:
+        codes.append(GeneratedCode.of_present_graph(text))
+        if before is not None:
+            before(text)
+
+    GraphLowering.save_output_code = staticmethod(tell)
+    try:
+        yield
+    finally:
+        GraphLowering.save_output_code = before

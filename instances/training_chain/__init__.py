@@ -1,0 +1,1 @@
+"""One budget: a chain whose activations, weights, gradients and optimizer states share a memory."""

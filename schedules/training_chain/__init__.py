@@ -1,0 +1,1 @@
+"""Schedules of one budget: events of a period, their replay, files and pictures."""

@@ -1,0 +1,1 @@
+"""Methods of one budget: baselines, a joint local search, and bounds."""

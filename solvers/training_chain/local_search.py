@@ -1,0 +1,231 @@
+r"""Joint local search: what is kept, sent or computed again, where weights are, where updates run.
+
+It begins with the best of all baselines and of a family of joint plans: all weights streamed or
+resident; updates on the device or on the host; the last stages keep their activations, of the
+others every second, third or none is sent and the rest computed again. Then choices change: those
+of a stage, of two stages that swap, of a run of neighbours, and the depths of prefetching. Each
+plan is timed at once (`step_timing`); a change is accepted if the step grows by no more than a
+threshold that falls to 0 over a round, and each round starts from the best plan. What is better is
+replayed. The result depends on the seed alone, and on the time only where the limit ends it.
+
+The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from jettison.instances.training_chain.problem import TrainingChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.training_chain.schedule import TrainingSchedule
+from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending, pass_interrupt_on
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.training_chain.activations_bound import bound_activations
+from jettison.solvers.training_chain.cycle_method import CycleParams, bound_training_cycle
+from jettison.solvers.training_chain.incumbent import TrainingIncumbent
+from jettison.solvers.training_chain.least_memory import training_infeasibility
+from jettison.solvers.training_chain.plan_changes import changed
+from jettison.solvers.training_chain.plan_schedule import step_of_plan
+from jettison.solvers.training_chain.stage_choices import (
+    JointPlan,
+    StageChoice,
+    UpdatePlace,
+    Way,
+    possible,
+)
+
+# A bound that is asked for has at least this time, in which small models are solved.
+_LEAST_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSearchParams(CycleParams, BaselineParams):
+    """Parameters of local-search.
+
+    Attributes
+    ----------
+    share_of_bound
+        Share of the time left, after the joint plans, for the bounds.
+    rounds
+        Rounds of changes.
+    changes_per_stage
+        Changes in a round, for each stage.
+    first_threshold
+        The threshold at the beginning of a round, as a share of the time of the step.
+    """
+
+    share_of_bound: float = 0.4
+    rounds: int = 6
+    changes_per_stage: int = 12
+    first_threshold: float = 0.004
+
+
+TRAINING_SEARCH = TrainingSearchParams()
+
+
+def solve_joint_search(
+    problem: TrainingChain, options: SolveOptions, params: TrainingSearchParams = TRAINING_SEARCH
+) -> Outcome:
+    """Return the best schedule found with the bounds, or the proof that none fits."""
+    refused = training_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    search = _Search(problem, options, params)
+    with Ending() as ending:
+        search.run()
+    termination = ending.termination
+    incumbent = search.incumbent
+    if termination is Termination.COMPLETED and incumbent.is_settled and not incumbent.is_best:
+        termination = Termination.GAP_REACHED
+    note = None
+    if incumbent.schedule is None:
+        note = "no plan fits that was tried; a schedule may exist"
+    elif termination is Termination.COMPLETED and not incumbent.is_best:
+        note = f"{search.tried:,} plans were tried; there may be a better one"
+    return incumbent.outcome(termination, work={"plans": search.tried}, note=note)
+
+
+class _Search:
+    def __init__(
+        self, problem: TrainingChain, options: SolveOptions, params: TrainingSearchParams
+    ) -> None:
+        self._problem = problem
+        self._options = options
+        self._params = params
+        self._clock = Clock(options.time_limit_s)
+        self.incumbent = TrainingIncumbent(problem, options, self._clock)
+        self.incumbent.begin_from(options.start, TrainingSchedule, ScheduleClass.ALL)
+        self.tried = 0
+        self._known: dict[JointPlan, int | None] = {}
+        self._best: tuple[int, JointPlan] | None = None
+
+    def run(self) -> None:
+        """Search until schedule and bound are close enough, or all rounds are over.
+
+        Raises
+        ------
+        TimeoutError
+            When the time is up.
+        """
+        for schedule in schedules_of_baselines(
+            self._problem, "local-search", self._options, self._clock, self._params
+        ):
+            assert isinstance(schedule, TrainingSchedule)
+            self.incumbent.offer(schedule)
+            if self._is_over():
+                return
+        for plan in joint_plans(self._problem):
+            self._try(plan)
+            if self._is_over():
+                return
+        self._prove()
+        chance = random.Random(self._options.seed)
+        for _ in range(self._params.rounds):
+            if self._best is None or self._search_round(chance):
+                return
+
+    def _prove(self) -> None:
+        """Prove both bounds in a share of the time that is left.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C.
+        """
+        clock = self._clock.share(self._params.share_of_bound)
+        quiet = self._options.quiet()
+        for method in (bound_activations, self._cycle):
+            found = method(self._problem, _within(quiet, clock))
+            for bound in found.bounds:
+                self.incumbent.prove(bound)
+            pass_interrupt_on(found.termination)
+
+    def _cycle(self, problem: TrainingChain, options: SolveOptions) -> Outcome:
+        return bound_training_cycle(problem, options, self._params)
+
+    def _search_round(self, chance: random.Random) -> bool:
+        """Change the best plan; tell if the search is over."""
+        assert self._best is not None
+        time_ns, plan = self._best
+        count = self._params.changes_per_stage * len(self._problem.instance)
+        for place in range(count):
+            if self._is_over():
+                return True
+            candidate = possible(self._problem.instance, changed(plan, chance))
+            found_ns = self._try(candidate)
+            threshold = self._params.first_threshold * (1 - place / count)
+            if found_ns is not None and found_ns <= time_ns * (1 + threshold):
+                time_ns, plan = found_ns, candidate
+        return False
+
+    def _try(self, plan: JointPlan) -> int | None:
+        """Time a plan, and offer its step; return its time, if it fits."""
+        if plan in self._known:
+            return self._known[plan]
+        self.tried += 1
+        step = step_of_plan(self._problem, plan)
+        time_ns = None if step is None else step.period_ns
+        self._known[plan] = time_ns
+        if time_ns is not None and (self._best is None or time_ns < self._best[0]):
+            is_no_better = self.incumbent.time_ns is not None and time_ns >= self.incumbent.time_ns
+            if is_no_better or self.incumbent.offer_step(step):
+                self._best = time_ns, plan
+            else:
+                # A step whose replay finds fault is no start either.
+                self._known[plan] = time_ns = None
+        return time_ns
+
+    def _is_over(self) -> bool:
+        self.incumbent.report()
+        if self.incumbent.is_settled:
+            return True
+        self._clock.require_time()
+        return False
+
+
+def _within(options: SolveOptions, clock: Clock) -> SolveOptions:
+    if math.isinf(clock.left_s):
+        return replace(options, time_limit_s=None)
+    return replace(options, time_limit_s=max(clock.left_s, _LEAST_S))
+
+
+def joint_plans(problem: TrainingChain) -> Iterator[JointPlan]:
+    """Yield the family of joint plans: some hundreds on a long chain, the promising ones first.
+
+    The depths of prefetching are left to changes.
+    """
+    count = len(problem.instance)
+    kept_stages = sorted({1, *(count * part // 12 for part in range(1, 13))})
+    absences = [(False, False)]
+    if any(stage.weight_bytes for stage in problem.instance):
+        absences = [(True, True), (False, True), (False, False), (True, False)]
+    have_states = any(stage.optimizer_state_bytes for stage in problem.instance)
+    bases = []
+    if any(stage.host_can_update for stage in problem.instance):
+        bases.append(StageChoice(update=UpdatePlace.HOST, states_away=True))
+    bases += [StageChoice(states_away=True)] * have_states + [StageChoice()]
+    for base in bases:
+        for between, after in absences:
+            for every in (2, 0, 3, 1):
+                for kept in kept_stages:
+                    stages = tuple(
+                        base._replace(
+                            saved=_way(number, count - kept, every),
+                            away_between=between,
+                            away_after=after,
+                        )
+                        for number in range(1, count + 1)
+                    )
+                    yield possible(problem.instance, JointPlan(stages, 3, 3))
+
+
+def _way(number: int, last_not_kept: int, every: int) -> Way:
+    if number > last_not_kept:
+        return Way.KEPT
+    return Way.SENT if every and number % every == 0 else Way.AGAIN

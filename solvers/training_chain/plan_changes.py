@@ -1,0 +1,75 @@
+"""Random changes of a joint plan: of a stage, of a run of stages, of two that swap, of depths."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from jettison.solvers.training_chain.stage_choices import (
+    JointPlan,
+    StageChoice,
+    UpdatePlace,
+    Way,
+)
+
+_DEEPEST = 24
+_WAYS, _PLACES = tuple(Way), tuple(UpdatePlace)
+
+
+def changed(plan: JointPlan, chance: random.Random) -> JointPlan:
+    """Return a plan with one random change."""
+    kind = chance.random()
+    if kind < 0.12:
+        return _other_depth(plan, chance)
+    if kind < 0.3:
+        return _swapped(plan, chance)
+    first = chance.randrange(len(plan.stages))
+    length = 1 if chance.random() < 0.7 else chance.randint(2, max(2, len(plan.stages) // 4))
+    change = _change(chance)
+    stages = list(plan.stages)
+    for place in range(first, min(first + length, len(stages))):
+        stages[place] = change(stages[place])
+    return plan._replace(stages=tuple(stages))
+
+
+def _other_depth(plan: JointPlan, chance: random.Random) -> JointPlan:
+    by = chance.choice((-2, -1, 1, 2))
+    if chance.random() < 0.5:
+        return plan._replace(weights_ahead=min(max(plan.weights_ahead + by, 0), _DEEPEST))
+    return plan._replace(activations_ahead=min(max(plan.activations_ahead + by, 0), _DEEPEST))
+
+
+def _swapped(plan: JointPlan, chance: random.Random) -> JointPlan:
+    """Swap the ways of activations of two stages, or their weights' absences."""
+    stages = list(plan.stages)
+    place = chance.randrange(len(stages))
+    near = chance.random() < 0.6
+    other = place + chance.choice((-2, -1, 1, 2)) if near else chance.randrange(len(stages))
+    other %= len(stages)
+    one, two = stages[place], stages[other]
+    if chance.random() < 0.7:
+        stages[place] = one._replace(saved=two.saved, output=two.output)
+        stages[other] = two._replace(saved=one.saved, output=one.output)
+    else:
+        stages[place] = one._replace(away_between=two.away_between, away_after=two.away_after)
+        stages[other] = two._replace(away_between=one.away_between, away_after=one.away_after)
+    return plan._replace(stages=tuple(stages))
+
+
+def _change(chance: random.Random) -> Callable[[StageChoice], StageChoice]:
+    """Return a change of the choices of one stage."""
+    kind = chance.random()
+    if kind < 0.5:
+        way = chance.choice(_WAYS)
+        return lambda choice: choice._replace(saved=way)
+    if kind < 0.62:
+        output = chance.choice(_WAYS)
+        return lambda choice: choice._replace(output=output)
+    if kind < 0.74:
+        return lambda choice: choice._replace(away_between=not choice.away_between)
+    if kind < 0.84:
+        return lambda choice: choice._replace(away_after=not choice.away_after)
+    if kind < 0.92:
+        return lambda choice: choice._replace(states_away=not choice.states_away)
+    place = chance.choice(_PLACES)
+    return lambda choice: choice._replace(update=place)

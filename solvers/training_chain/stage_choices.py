@@ -1,0 +1,87 @@
+"""Choices of a joint plan: for each stage what becomes of its tensors while nothing uses them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from jettison.instances.remat_chain.chain import Chain
+
+
+class Way(Enum):
+    """Way to have an activation again: it stays, goes to the host, or is computed again."""
+
+    KEPT = "kept"
+    SENT = "sent"
+    AGAIN = "again"
+
+
+class UpdatePlace(Enum):
+    """Place and time of an update.
+
+    On the device right after the backward operation, on the device before the first forward
+    operation of the next step, or on the host.
+    """
+
+    AT_ONCE = "at once"
+    LATE = "late"
+    HOST = "host"
+
+
+class StageChoice(NamedTuple):
+    r"""Choices for one stage.
+
+    Attributes
+    ----------
+    saved
+        What becomes of :math:`\bar a` after the first forward operation.
+    output
+        The same for :math:`a` by itself, where :math:`\bar a` is computed again.
+    away_between
+        Whether the weights leave between uses in one step.
+    away_after
+        Whether they leave after the last use of a step. Those that the host updates always do.
+    update
+        Where the update happens.
+    states_away
+        Whether the optimizer states are on the host beside updates of the device.
+    """
+
+    saved: Way = Way.KEPT
+    output: Way = Way.KEPT
+    away_between: bool = False
+    away_after: bool = False
+    update: UpdatePlace = UpdatePlace.AT_ONCE
+    states_away: bool = False
+
+
+class JointPlan(NamedTuple):
+    """Joint plan: the choices of all stages, and how early transfers to the device may start.
+
+    Attributes
+    ----------
+    stages
+        The choices, first stage first.
+    weights_ahead, activations_ahead
+        Most operations that a prefetch of weights or states, or of activations, runs ahead.
+    """
+
+    stages: tuple[StageChoice, ...]
+    weights_ahead: int = 4
+    activations_ahead: int = 4
+
+
+def possible(chain: Chain, plan: JointPlan) -> JointPlan:
+    """Return a plan without choices that a chain does not have.
+
+    The last stage saves all and keeps it, and what cannot be updated by the host is not.
+    """
+    stages = []
+    for number, (stage, given) in enumerate(zip(chain, plan.stages, strict=True), start=1):
+        choice = given
+        if number == len(chain):
+            choice = given._replace(saved=Way.KEPT, output=Way.KEPT)
+        if choice.update is UpdatePlace.HOST and not (stage.host_can_update and stage.is_trained):
+            choice = choice._replace(update=UpdatePlace.AT_ONCE)
+        stages.append(choice)
+    return plan._replace(stages=tuple(stages))
