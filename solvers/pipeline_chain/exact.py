@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jettison.instances.core.units import exact_bytes
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -25,6 +26,7 @@ from jettison.solvers.pipeline_chain.baselines import (
 )
 from jettison.solvers.pipeline_chain.cutting import Cutting
 from jettison.solvers.pipeline_chain.device_times import NEVER_NS
+from jettison.solvers.pipeline_chain.least_memory import least_memory
 from jettison.solvers.pipeline_chain.search import (
     PIPELINE,
     PipelineParams,
@@ -65,6 +67,8 @@ def solve_exact(
         for ask in _BASELINES:
             known = search.step_ns
             outcome = ask(problem, options.quiet(), params)
+            if outcome.infeasibility is not None:
+                return outcome
             _begin(search, outcome.schedule)
             for bound in outcome.bounds:
                 if bound.valid_for is ScheduleClass.PERSISTENT:
@@ -85,7 +89,7 @@ def solve_exact(
             close = tell(known)
         if close and search.step_ns is not None and search.step_ns > search.lower_bound_ns:
             ending.termination = Termination.GAP_REACHED
-    return _outcome(search, ending, "exact", params)
+    return _outcome(search, ending, "exact", params, options, clock)
 
 
 def solve_bottleneck(
@@ -110,7 +114,7 @@ def solve_bottleneck(
                     offered = search.planned(grid.plans, plans[1])
                     schedule, search.step_ns = offered or schedule, least_ns
     search.schedule = schedule
-    return _outcome(search, ending, "bottleneck", params)
+    return _outcome(search, ending, "bottleneck", params, options, Clock(options.time_limit_s))
 
 
 def bound_step(
@@ -133,7 +137,7 @@ def bound_step(
             if step_ns is not None and (search.step_ns is None or step_ns < search.step_ns):
                 search.step_ns = step_ns
     search.schedule = None
-    return _outcome(search, ending, "step-bound", params)
+    return _outcome(search, ending, "step-bound", params, options, Clock(options.time_limit_s))
 
 
 # In the order of their cost.
@@ -157,19 +161,27 @@ def _begin(search: PipelineSearch, start: Schedule | None) -> None:
 
 
 def _outcome(
-    search: PipelineSearch, ending: Ending, method: str, params: PipelineParams
+    search: PipelineSearch,
+    ending: Ending,
+    method: str,
+    params: PipelineParams,
+    options: SolveOptions,
+    clock: Clock,
 ) -> Outcome:
     problem = search.problem
     bounds: list[Bound] = []
     if search.lower_bound_ns:
         bounds.append(exact_bound(search.lower_bound_ns, ScheduleClass.PERSISTENT, method))
-    infeasibility = None
+    infeasibility, note = None, None
     if search.refuted:
+        nearest = least_memory(problem, params, options.time_limit_s, clock)
         infeasibility = Infeasibility(
             valid_for=ScheduleClass.PERSISTENT,
-            least_memory_bytes=problem.memory_bytes + 1,
-            is_exact=False,
+            least_memory_bytes=nearest.least_bytes,
+            is_exact=nearest.least_bytes == nearest.enough_bytes,
         )
+        if nearest.enough_bytes is not None and not infeasibility.is_exact:
+            note = f"a memory of {exact_bytes(nearest.enough_bytes)} for each device would do"
     else:
         needs = search.needs
         free = np.where(needs.room_bytes >= 0, needs.base_ns, NEVER_NS)
@@ -181,5 +193,6 @@ def _outcome(
         schedule=search.schedule,
         bounds=tuple(bounds),
         infeasibility=infeasibility,
+        note=note,
         work={"slots": search.slots, "cuts": search.cuts},
     )

@@ -60,6 +60,9 @@ class PipelineParams(Params):
         all grids and what comes after them, and so that a busy one is in time as well.
     share_of_given_cuts
         Share of these limits for the grids of cuts that are given.
+    least_memory_share, least_memory_precision
+        Share of these limits for each table of the search for the least memory, which ends when it
+        is known to one part in so many.
     most_exact_slots
         A grid of up to so many slots on which nothing is rounded is the only one.
     most_entries
@@ -76,6 +79,8 @@ class PipelineParams(Params):
     most_work: float = 3e9
     work_per_second: float = 1.5e8
     share_of_given_cuts: float = 0.03
+    least_memory_share: float = 0.05
+    least_memory_precision: int = 200
     most_exact_slots: int = 300
     most_entries: int = 2**28
     most_labels: int = 2048
@@ -323,6 +328,17 @@ class PipelineSearch:
             if grid.is_exact or not self._may_take(within, 2 * slots):
                 return
             slots *= 2
+
+    def fits(self) -> tuple[bool, bool]:
+        """Tell whether it is proved on the first grid that nothing fits, and whether cuts do."""
+        within = self.needs.room_bytes >= 0
+        if not within.any():
+            return True, False
+        grid = self._grid(within, self._first_slots(within))
+        plans = Cutting(self.problem, self.needs, grid.plans.busy_ns).least_bottleneck()
+        floor = Cutting(self.problem, grid.floor.needs, grid.floor.busy_ns).least_bottleneck()
+        does = plans is not None and self.planned(grid.plans, plans[1]) is not None
+        return floor is None, does
 
     def improve(self, grid: Grid) -> None:
         """Look for cuts on the table of plans: two programs, then one cut moved at a time."""
