@@ -57,7 +57,9 @@ def solve(
     table: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="For a sharded graph: a row for each operator of the plan (.csv)."
+            metavar="FILE",
+            help="A row for each operator of a sharded graph, each stage of a chain in one budget, "
+            "or each device of a pipeline (.csv).",
         ),
     ] = None,
     json: JsonOption = False,

@@ -44,6 +44,9 @@ _WHOLE = (
     "peak_memory_bytes",
     "seed",
     "threads",
+    "devices",
+    "microbatches",
+    "weight_copies",
 )
 
 
@@ -55,9 +58,10 @@ def results_frame(folder: ResultFolder) -> pd.DataFrame:
     DataFrame
         Indexed by the key of the job: ``problem``, ``instance``, ``instance_sha256``, ``memory``
         as it was written, ``memory_bytes``, ``bandwidth_bytes_per_s``,
-        ``total_bandwidth_bytes_per_s``, ``method``, ``time_limit_s``, ``gap_limit``, ``threads``,
-        ``seed``, ``state``, ``failed``; what the result says; ``best_bound_ns``, the best bound
-        that any job of the same problem proved for a class that holds the schedule, and
+        ``total_bandwidth_bytes_per_s``, ``models``, those of pipelines ``devices``,
+        ``microbatches`` and ``weight_copies``, ``method``, ``time_limit_s``, ``gap_limit``,
+        ``threads``, ``seed``, ``state``, ``failed``; what the result says; ``best_bound_ns``, the
+        best bound that any job of the same problem proved for a class that holds the schedule, and
         ``gap_to_best``, the schedule's distance to it; and
         ``wall_s``, ``cpu_s``, ``peak_memory_bytes`` of the process. Whole numbers are ``Int64``,
         with missing values where there are none.
@@ -89,7 +93,16 @@ def frame_of(records: Sequence[Mapping[str, Any]], folder: ResultFolder) -> pd.D
     for column in _WHOLE:
         frame[column] = frame[column].astype("Int64")
     return frame.sort_values(
-        ["problem", "instance", "memory_bytes", "bandwidth_bytes_per_s", "method", "seed"]
+        [
+            "problem",
+            "instance",
+            "devices",
+            "microbatches",
+            "memory_bytes",
+            "bandwidth_bytes_per_s",
+            "method",
+            "seed",
+        ]
     )
 
 
@@ -190,6 +203,9 @@ def _row(
         "total_bandwidth_bytes_per_s": job.get("total_bandwidth_bytes_per_s"),
         "transfers": given["transfers"],
         "models": given["models"],
+        "devices": given.get("devices"),
+        "microbatches": given.get("microbatches"),
+        "weight_copies": given.get("weight_copies"),
         "method": job["method"],
         "time_limit_s": job["time_limit_s"],
         "gap_limit": job["gap"],

@@ -18,6 +18,14 @@ from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.problem_kind import ProblemKind
 from jettison.solvers.core.resources import Resources
 
+# By the name of the field, which is that of the claim as well.
+_OPTIONS = {
+    "models": "models",
+    "devices": "devices",
+    "microbatches": "microbatches",
+    "weight_copies": "weight-copies",
+}
+
 
 def claimed_resources(
     claim: ScheduleClaim, kind: ProblemKind[Any], instance: Instance, given: Resources
@@ -41,15 +49,22 @@ def claimed_resources(
     is_measured = claim.transfer_times is TransferTimes.PROFILE
     claimed = Resources(
         memory=f"{claim.memory_bytes}B",
-        bandwidth=None if is_measured else claim.link.text,
+        bandwidth=None if is_measured or claim.link is None else claim.link.text,
         models=claim.models,
+        devices=claim.devices,
+        microbatches=claim.microbatches,
+        weight_copies=claim.weight_copies,
     )
-    if given.models is not None:
-        _compare("models", f"{claim.models} models", f"{given.models} models")
+    for key, option in _OPTIONS.items():
+        asked_for = getattr(given, key)
+        if asked_for is not None:
+            word = option.replace("-", " ")
+            _compare(option, f"{getattr(claim, key)} {word}", f"{asked_for} {word}")
     if given.bandwidth is not None:
+        own = "transfers that take no time" if claim.link is None else _rates(claim.link)
         measured = "the measured transfers of its instance"
         link = _rates(parse_link(given.bandwidth))
-        _compare("bandwidth", measured if is_measured else _rates(claim.link), link)
+        _compare("bandwidth", measured if is_measured else own, link)
     if given.says_memory:
         asked = replace(claimed, memory=given.memory, alpha=given.alpha)
         limit_bytes = pose_problem(kind.name, instance, asked).memory_bytes

@@ -114,7 +114,7 @@ def _resources_of_replay(
         raise InputError(
             "the file does not say for which memory the schedule was made",
             field="claim",
-            expected="add --memory, and --models and --bandwidth if it was made with them",
+            expected="add --memory, and the other options that it was made with",
         )
     return replace(given, memory=f"{LARGEST_AMOUNT}B")
 

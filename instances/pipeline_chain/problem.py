@@ -12,7 +12,10 @@ from jettison.instances.core.memory import Amount, Memory, bytes_of, parse_memor
 from jettison.instances.core.units import checked_amount
 from jettison.instances.remat_chain.chain import Chain
 
-_EXPECTED = "write an amount, the memory of each device (32GiB)"
+_EXPECTED = (
+    "write an amount, the memory of each device (32GiB): there is no one peak to take a share of, "
+    "since what a device holds follows from the cuts"
+)
 # More would not change what is planned; it bounds the replay, which runs each of them.
 MOST_MICROBATCHES = 4096
 

@@ -29,36 +29,42 @@ class ScheduleClaim:
     ----------
     memory_bytes
         The memory limit.
-    link
-        The link.
-    transfer_times
-        Source of the times of transfers.
-    models
-        Number of models that are trained.
     time_ns, peak_bytes
         Time and peak of the replay.
+    link
+        The link; None if transfers take no time.
+    transfer_times
+        Source of the times of transfers; None for problems that have only one.
+    models
+        Number of models that are trained; None for problems of one model.
+    devices, microbatches, weight_copies
+        Those of a pipeline; None elsewhere.
     """
 
     memory_bytes: int
-    link: Link
-    transfer_times: TransferTimes
-    models: int
     time_ns: int
     peak_bytes: int
+    link: Link | None = None
+    transfer_times: TransferTimes | None = None
+    models: int | None = None
+    devices: int | None = None
+    microbatches: int | None = None
+    weight_copies: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the claim as a JSON object; a full-duplex link has twice its rate in total."""
-        return {
-            "memory_bytes": self.memory_bytes,
-            "link": {
+        found: dict[str, object] = {"memory_bytes": self.memory_bytes}
+        if self.link is not None:
+            found["link"] = {
                 "bytes_per_s": self.link.bytes_per_s,
                 "total_bytes_per_s": self.link.total_bytes_per_s,
-            },
-            "transfer_times": self.transfer_times.value,
-            "models": self.models,
-            "time_ns": self.time_ns,
-            "peak_bytes": self.peak_bytes,
-        }
+            }
+        if self.transfer_times is not None:
+            found["transfer_times"] = self.transfer_times.value
+        for key in _COUNTS:
+            if getattr(self, key) is not None:
+                found[key] = getattr(self, key)
+        return {**found, "time_ns": self.time_ns, "peak_bytes": self.peak_bytes}
 
     @classmethod
     def of_file(cls, document: Mapping[str, Any]) -> ScheduleClaim | None:
@@ -72,16 +78,23 @@ class ScheduleClaim:
         if "claim" not in document:
             return None
         entry = document["claim"]
-        rate, total = (entry["link"][key] for key in ("bytes_per_s", "total_bytes_per_s"))
-        try:
-            link = Link(rate) if total == 2 * rate else Link(rate, SharedTotal(total))
-        except InputError as error:
-            raise error.within(prefix="claim.link") from None
+        source = entry.get("transfer_times")
         return cls(
             memory_bytes=entry["memory_bytes"],
-            link=link,
-            transfer_times=TransferTimes(entry["transfer_times"]),
-            models=entry["models"],
+            link=_read_link(entry["link"]) if "link" in entry else None,
+            transfer_times=None if source is None else TransferTimes(source),
             time_ns=entry["time_ns"],
             peak_bytes=entry["peak_bytes"],
+            **{key: entry.get(key) for key in _COUNTS},
         )
+
+
+_COUNTS = ("models", "devices", "microbatches", "weight_copies")
+
+
+def _read_link(entry: Mapping[str, int]) -> Link:
+    rate, total = (entry[key] for key in ("bytes_per_s", "total_bytes_per_s"))
+    try:
+        return Link(rate) if total == 2 * rate else Link(rate, SharedTotal(total))
+    except InputError as error:
+        raise error.within(prefix="claim.link") from None

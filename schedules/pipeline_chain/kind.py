@@ -1,11 +1,14 @@
-"""Kind of pipeline schedules: their files, in which each device has its stages and two phases."""
+"""Kind of pipeline schedules: their files, with the phases of each device and a claim."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.instances.remat_chain.chain import Chain
+from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.schedule_claim import ScheduleClaim
 from jettison.schedules.core.schedule_kind import ScheduleKind
 from jettison.schedules.pipeline_chain.schedule import DevicePlan, PipelineSchedule
 from jettison.schedules.remat_chain.kind import CHAIN_KINDS, checked_stage
@@ -53,10 +56,23 @@ def _operations(
     return tuple(found)
 
 
+def _claim(problem: PipelineChain, replay: Replay) -> ScheduleClaim:
+    return ScheduleClaim(
+        memory_bytes=problem.memory_bytes,
+        link=problem.link,
+        devices=problem.devices,
+        microbatches=problem.microbatches,
+        weight_copies=problem.weight_copies,
+        time_ns=replay.time_ns,
+        peak_bytes=replay.peak_bytes,
+    )
+
+
 PIPELINE_SCHEDULE = ScheduleKind(
     name=PipelineSchedule.kind,
     schedule=PipelineSchedule,
     instance=Chain.kind,
     write=_write,
     read=_read,
+    claim=_claim,
 )

@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.schedules.pipeline_chain.schedule import DevicePlan, PipelineSchedule, spans_of
 from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
-from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
@@ -243,7 +242,7 @@ def _optimal_within(
     cut: Callable[[PipelineNeeds], Spans | None],
 ) -> Outcome:
     """Return the best plan of each device with given cuts, on finer and finer grids."""
-    search = PipelineSearch(problem, params, Clock(options.time_limit_s))
+    search = PipelineSearch(problem, params, options.time_limit_s)
     spans = cut(search.needs)
     if spans is None:
         return Outcome(termination=Termination.COMPLETED, note="the weights do not fit")

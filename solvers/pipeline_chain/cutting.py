@@ -115,6 +115,58 @@ class Cutting:
         waits = max(0, total - (self.problem.in_flight(at + 1) - 1) * forward)
         return max(bound + busy, self.problem.microbatches * busy + waits), total + busy
 
+    def bottlenecks_with(self) -> NDArray[np.int64]:
+        """Return the least bottleneck of all cuts with each part, by device and stages."""
+        devices, count = self.problem.devices, self._count
+        ahead = [np.full(count, NEVER_NS, dtype=np.int64) for _ in range(devices)]
+        ahead[0][0] = 0
+        behind = [np.full(count, NEVER_NS, dtype=np.int64) for _ in range(devices)]
+        behind[-1][-1] = 0
+        for at in range(devices - 1):
+            least = np.maximum(ahead[at][:, None], self.busy_ns[at]).min(axis=0)
+            ahead[at + 1][1:] = least[:-1]
+        for at in reversed(range(1, devices)):
+            least = np.maximum(behind[at][None, :], self.busy_ns[at]).min(axis=1)
+            behind[at - 1][:-1] = least[1:]
+        around = np.maximum(np.array(ahead)[:, :, None], np.array(behind)[:, None, :])
+        return np.maximum(around, self.busy_ns)
+
+    def bounds_with(self) -> NDArray[np.int64]:
+        r"""Return a lower bound on the bounds :math:`T` of all cuts with each part.
+
+        Sums over other devices are the least ones of any cuts, and those of the least bounds, so
+        that each part takes constant time. `NEVER_NS` where there are no such cuts.
+        """
+        devices, count = self.problem.devices, self._count
+        sums = self._sums_before()
+        # By the first stage of a device: least sum and least bound of it and of those behind it.
+        sums_from = [np.full(count + 1, NEVER_NS, dtype=np.int64) for _ in range(devices + 1)]
+        bounds_from = [np.full(count + 1, NEVER_NS, dtype=np.int64) for _ in range(devices + 1)]
+        sums_from[devices][count] = bounds_from[devices][count] = 0
+        own = np.empty_like(self.busy_ns)
+        for at in reversed(range(devices)):
+            later = (self.problem.in_flight(at + 1) - 1) * self.needs.forward_ns[at]
+            waits = np.maximum(0, sums_from[at + 1][None, 1:] - later)
+            own[at] = _plus(self.problem.microbatches * self._finite(at), waits)
+            own[at][self.busy_ns[at] >= NEVER_NS] = NEVER_NS
+            behind = np.maximum(own[at], _plus(self.busy_ns[at], bounds_from[at + 1][None, 1:]))
+            sums_from[at][:count] = _plus(self.busy_ns[at], sums_from[at + 1][None, 1:]).min(axis=1)
+            bounds_from[at][:count] = behind.min(axis=1)
+        # Least bound of the devices before one, by its first stage.
+        before = np.full(count, NEVER_NS, dtype=np.int64)
+        before[0] = 0
+        found = np.empty_like(own)
+        for at in range(devices):
+            rest = np.maximum(own[at], _plus(self.busy_ns[at], bounds_from[at + 1][None, 1:]))
+            here = np.maximum(before[:, None], _plus(own[at], sums[at][:, None]))
+            found[at] = np.maximum(here, _plus(rest, sums[at][:, None]))
+            before = np.concatenate(([NEVER_NS], here.min(axis=0)[:-1]))
+        return found
+
+    def _finite(self, at: int) -> NDArray[np.int64]:
+        times: NDArray[np.int64] = np.where(self.busy_ns[at] >= NEVER_NS, 0, self.busy_ns[at])
+        return times
+
     def faster_than(self, limit_ns: Callable[[], int]) -> Iterator[tuple[int, Spans]]:
         """Yield all cuts with a bound below a limit, depth first, with their bounds.
 
@@ -163,3 +215,9 @@ class Cutting:
             through = np.minimum(sums[-1][:, None] + self.busy_ns[at], NEVER_NS).min(axis=0)
             sums.append(np.concatenate(([NEVER_NS], through[:-1])))
         return sums
+
+
+def _plus(some: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return sums, `NEVER_NS` where one of two has no end; two of these fit 64 bits."""
+    sums: NDArray[np.int64] = np.minimum(some + others, NEVER_NS)
+    return sums

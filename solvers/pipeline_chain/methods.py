@@ -22,6 +22,15 @@ METHODS: tuple[Method[PipelineChain], ...] = (
         "two-phase programs on RR-9302's table, and a search over the cuts, of this project",
         "the fastest 1F1B step with optimal recomputation on each device; at a limit, a bracket",
         solve=Tuned(solve_exact, PIPELINE),
+        baselines=(
+            "pipedream",
+            "megatron-full",
+            "gpipe-recompute",
+            "equal-time",
+            "equal-memory",
+            "equal-stages",
+            "bottleneck",
+        ),
     ),
     Method(
         "bottleneck",

@@ -4,7 +4,12 @@ Each round fills two tables of `device_times`, with sizes rounded up for plans a
 bounds, or one where the grid is exact, and looks for cuts on them (`cutting`). Only parts are
 looked at whose time without recomputation is at most a cap: with any other one the step takes more
 than the cap for each micro-batch, which is a bound as well. The cap is raised until it reaches the
-time of the best step for each micro-batch, so that nothing faster is left out.
+time of the best step for each micro-batch, so that nothing faster is left out. From then on only
+parts are looked at of which some cut has a bound below the best step: they are few, and finer grids
+for them cost little.
+
+How fine the grids are is decided by work, by estimate, and not by the clock: a time limit is
+converted into work, so that the same limit gives the same answer on a busy machine.
 """
 
 from __future__ import annotations
@@ -42,11 +47,22 @@ class PipelineParams(Params):
     Attributes
     ----------
     first_slots
-        Slots of the first grid; each further grid has twice as many.
+        Slots of the first grid, or half, a quarter, and so on, where that were too much work; each
+        further grid has twice as many.
+    least_slots
+        Slots of a first grid that is taken whatever the work.
     most_slots
         Slots of the finest grid.
     most_work
         Additions that a table of a grid may take, by estimate; a finer one is not begun.
+    work_per_second
+        The same limit for each second of a time limit. A usual machine does ten times as much, for
+        all grids and what comes after them, and so that a busy one is in time as well.
+    share_of_given_cuts
+        Share of these limits for the grids of cuts that are given.
+    least_memory_share, least_memory_precision
+        Share of these limits for each table of the search for the least memory, which ends when it
+        is known to one part in so many.
     most_exact_slots
         A grid of up to so many slots on which nothing is rounded is the only one.
     most_entries
@@ -58,8 +74,13 @@ class PipelineParams(Params):
     """
 
     first_slots: int = 100
-    most_slots: int = 6400
-    most_work: float = 6e9
+    least_slots: int = 12
+    most_slots: int = 25600
+    most_work: float = 3e9
+    work_per_second: float = 1.5e8
+    share_of_given_cuts: float = 0.03
+    least_memory_share: float = 0.05
+    least_memory_precision: int = 200
     most_exact_slots: int = 300
     most_entries: int = 2**28
     most_labels: int = 2048
@@ -81,23 +102,27 @@ class Grid:
         Times with sizes rounded up, and rounded down.
     is_exact
         Whether nothing is rounded, so that both are the same.
-    is_last
-        Whether no finer grid follows.
     """
 
     plans: DeviceTimes
     floor: DeviceTimes
     is_exact: bool
-    is_last: bool
 
 
 class PipelineSearch:
-    """Search for the fastest step of one problem.
+    """Search for the fastest step of one problem, or for the least bottleneck.
 
     Parameters
     ----------
-    problem, params, clock
-        The problem, what the search may take, and its time.
+    problem, params
+        The problem, and what the search may take.
+    time_limit_s
+        A limit that is converted into work; None for no other than that of the parameters.
+    clock
+        What ends the search early; None for nothing but its work.
+    for_bottleneck
+        Whether parts are left out by the bottleneck of their cuts instead of by the step; the
+        fastest step is `microbatches` times the bottleneck then.
 
     Attributes
     ----------
@@ -107,10 +132,25 @@ class PipelineSearch:
         Lower bound on persistent schedules.
     refuted
         Whether no persistent schedule fits.
+    last
+        The last grid; None before the first one.
     """
 
-    def __init__(self, problem: PipelineChain, params: PipelineParams, clock: Clock) -> None:
-        self.problem, self._params, self._clock = problem, params, clock
+    def __init__(
+        self,
+        problem: PipelineChain,
+        params: PipelineParams,
+        time_limit_s: float | None,
+        clock: Clock | None = None,
+        *,
+        for_bottleneck: bool = False,
+    ) -> None:
+        self.problem, self._params = problem, params
+        self._clock = Clock(None) if clock is None else clock
+        self._for_bottleneck = for_bottleneck
+        self._most_work = params.most_work
+        if time_limit_s is not None:
+            self._most_work = min(self._most_work, time_limit_s * params.work_per_second)
         chain = problem.instance
         self.needs = PipelineNeeds(problem, chain)
         smaller = has_larger_gradients(chain)
@@ -121,6 +161,7 @@ class PipelineSearch:
         self.step_ns: int | None = None
         self.lower_bound_ns = 0
         self.refuted = False
+        self.last: Grid | None = None
         self.slots = 0
         self.cuts = 0
         # Best cuts of any table, tried again on the next one.
@@ -128,6 +169,9 @@ class PipelineSearch:
         most = self.needs.base_ns[self.needs.room_bytes >= 0]
         self._largest_cap_ns = int(most.max(initial=0))
         self._cap_ns = min(self._largest_cap_ns, problem.least_bottleneck_ns * 5 // 4)
+        # The parts that are not left out, and the least step of cuts with one that is.
+        self._decides: NDArray[np.bool_] | None = None
+        self._left_out_ns = NEVER_NS
 
     @property
     def is_closed(self) -> bool:
@@ -135,46 +179,66 @@ class PipelineSearch:
         return self.refuted or (self.step_ns is not None and self.step_ns <= self.lower_bound_ns)
 
     def grids(self) -> Iterator[Grid]:
-        """Yield tables, each with a finer grid or a larger cap, until nothing is left to refine."""
-        slots = self._params.first_slots
+        """Yield tables, with a finer grid, a larger cap or fewer parts, until work ends them."""
+        self._raise_cap()
+        slots = self._first_slots(self.within())
         while True:
-            within = self.within(self._cap_ns)
-            yield (grid := self._grid(within, slots))
-            self.slots = grid.plans.slots
+            self._clock.require_time()
+            grid = self.last = self._grid(self.within(), slots)
+            self.slots = max(self.slots, grid.plans.slots)
+            yield grid
             if self.is_closed:
                 return
             if self._raise_cap():
+                slots = min(slots, self._first_slots(self.within()))
                 continue
-            if grid.is_last:
+            self._leave_out(grid.floor)
+            if not self.within().any():
+                self._raise_bound(NEVER_NS)
+                return
+            if grid.is_exact or not self._may_take(self.within(), 2 * slots):
                 return
             slots *= 2
 
+    def _first_slots(self, within: NDArray[np.bool_]) -> int:
+        slots = self._params.first_slots
+        while slots // 2 >= self._params.least_slots and not self._may_take(within, slots):
+            slots //= 2
+        return slots
+
     def _may_take(self, within: NDArray[np.bool_], slots: int) -> bool:
         """Tell whether a grid stays within the limits on slots, work and memory."""
-        usable = within & (self.needs.room_bytes >= 0)
-        anywhere: NDArray[np.bool_] = np.logical_or.reduce(usable, axis=0)
         count = len(self.problem.instance)
-        lengths = [
-            last + 1 - int(np.argmax(anywhere[: last + 1, last])) if anywhere[:, last].any() else 0
-            for last in range(count)
-        ]
-        # Half of the pairs of stages, and a quarter of the pairs of slots, are met.
-        work = sum(length * length / 2 for length in lengths) * slots * slots / 4
+        anywhere: NDArray[np.bool_] = np.logical_or.reduce(within, axis=0)
+        lengths = np.where(anywhere.any(axis=0), np.arange(count) + 1 - anywhere.argmax(axis=0), 0)
+        # A part asks for one row in K slots where K > 1 micro-batches are in flight, else for one.
+        flying = np.array(
+            [self.problem.in_flight(at + 1) for at in range(self.problem.devices)], dtype=np.int64
+        )[:, None, None]
+        rooms = np.where(within, self.needs.room_bytes, 0)
+        asked = np.where(flying > 1, rooms / max(1, rooms.max(initial=0)) * slots / flying, 0) + 1
+        rows = np.minimum(slots + 1, np.where(within, asked, 0).sum(axis=(0, 1)))
+        # Half of the pairs of stages, and half of the slots of a row, are met.
+        work = float((lengths.astype(float) ** 2 / 2 * (rows / 2 + 1) * slots).sum())
+        # A part of rotor's table begins with the first stage from which any part is asked.
         return (
             slots <= self._params.most_slots
-            and work <= self._params.most_work
-            and sum(lengths) * (slots + 1) <= self._params.most_entries
+            and work <= self._most_work
+            and int(lengths.sum()) * (slots + 1) <= self._params.most_entries
         )
 
-    def within(self, cap_ns: int) -> NDArray[np.bool_]:
-        """Return the devices and stages that fit at all and take at most the cap."""
-        return (self.needs.room_bytes >= 0) & (self.needs.base_ns <= cap_ns)
+    def within(self) -> NDArray[np.bool_]:
+        """Return the devices and stages that fit at all, take at most the cap, and may decide."""
+        wanted = (self.needs.room_bytes >= 0) & (self.needs.base_ns <= self._cap_ns)
+        return wanted if self._decides is None else wanted & self._decides
 
     def _raise_cap(self) -> bool:
         """Raise the cap where more parts can matter; tell whether it was."""
         if self._cap_ns >= self._largest_cap_ns:
             return False
         if self.step_ns is None:
+            if self.last is None:  # no grid has said yet that nothing fits
+                return False
             self._cap_ns = min(self._largest_cap_ns, 2 * self._cap_ns)
             return True
         enough = (self.step_ns - 1) // self.problem.microbatches
@@ -183,22 +247,36 @@ class PipelineSearch:
         self._cap_ns = min(enough, self._largest_cap_ns)
         return True
 
+    def _leave_out(self, floor: DeviceTimes) -> None:
+        """Leave out the parts all of whose cuts are no faster than the step that is known."""
+        if self.step_ns is None:
+            return
+        cutting = Cutting(self.problem, floor.needs, floor.busy_ns)
+        if self._for_bottleneck:
+            bounds = cutting.bottlenecks_with() * self.problem.microbatches
+        else:
+            bounds = cutting.bounds_with()
+        self._decides = self.within() & (bounds < self.step_ns)
+        self._left_out_ns = min(self._left_out_ns, self.step_ns)
+
     def _grid(self, within: NDArray[np.bool_], slots: int) -> Grid:
         exact = self.needs.exact_slots(within)
-        is_exact = exact is not None and exact <= self._params.most_exact_slots
+        is_exact = (
+            exact is not None
+            and exact <= max(slots, self._params.most_exact_slots)
+            and self._may_take(within, max(1, exact))
+        )
         if is_exact and exact is not None:
             slots = max(1, exact)
-        is_last = is_exact or not self._may_take(within, 2 * slots)
         plans = self._table(self.needs, within, slots, rounds_up=True)
         if is_exact and self.floor_needs is self.needs:
-            return Grid(plans, plans, is_exact, is_last)
+            return Grid(plans, plans, is_exact)
         floor = self._table(self.floor_needs, within, slots, rounds_up=False)
-        return Grid(plans, floor, is_exact, is_last)
+        return Grid(plans, floor, is_exact)
 
     def _table(
         self, needs: PipelineNeeds, within: NDArray[np.bool_], slots: int, *, rounds_up: bool
     ) -> DeviceTimes:
-        self._clock.require_time()
         left_s = self._clock.left_s
         return device_times(
             needs,
@@ -216,27 +294,51 @@ class PipelineSearch:
         self.cuts += 1
         if step_ns is None or (self.step_ns is not None and step_ns >= self.step_ns):
             return step_ns
+        schedule = self.planned(table, spans)
+        if schedule is not None:
+            self.step_ns, self.schedule, self._spans = step_ns, schedule, spans
+        return step_ns
+
+    def planned(self, table: DeviceTimes, spans: Spans) -> PipelineSchedule | None:
+        """Return the schedule of cuts; None if the replay refuses it.
+
+        Where gradients are larger than outputs the program may be wrong about a plan.
+        """
         schedule = PipelineSchedule(
             tuple(table.plan(at, first, last) for at, (first, last) in enumerate(spans, start=1))
         )
-        # Where gradients are larger than outputs the program may be wrong about a plan.
-        if schedule.replay(self.problem).valid:
-            self.step_ns, self.schedule, self._spans = step_ns, schedule, spans
-        return step_ns
+        return schedule if schedule.replay(self.problem).valid else None
+
+    def begin_from(self, schedule: PipelineSchedule, step_ns: int) -> None:
+        """Begin from a schedule that fits, and its time."""
+        self.schedule, self.step_ns = schedule, step_ns
+        self._spans = tuple((plan.first, plan.last) for plan in schedule.devices)
 
     def offer_on_grids(self, spans: Spans) -> None:
         """Offer cuts with the best plans of the finest grid, which are those of all grids."""
         within = np.zeros_like(self.needs.room_bytes, dtype=bool)
         for at, (first, last) in enumerate(spans):
             within[at, first - 1, last - 1] = True
-        slots = self._params.first_slots
+        self._most_work *= self._params.share_of_given_cuts
+        slots = self._first_slots(within)
         while True:
             grid = self._grid(within, slots)
             self.slots = grid.plans.slots
             self.offer(grid.plans, spans)
-            if grid.is_last:
+            if grid.is_exact or not self._may_take(within, 2 * slots):
                 return
             slots *= 2
+
+    def fits(self) -> tuple[bool, bool]:
+        """Tell whether it is proved on the first grid that nothing fits, and whether cuts do."""
+        within = self.needs.room_bytes >= 0
+        if not within.any():
+            return True, False
+        grid = self._grid(within, self._first_slots(within))
+        plans = Cutting(self.problem, self.needs, grid.plans.busy_ns).least_bottleneck()
+        floor = Cutting(self.problem, grid.floor.needs, grid.floor.busy_ns).least_bottleneck()
+        does = plans is not None and self.planned(grid.plans, plans[1]) is not None
+        return floor is None, does
 
     def improve(self, grid: Grid) -> None:
         """Look for cuts on the table of plans: two programs, then one cut moved at a time."""
@@ -264,19 +366,25 @@ class PipelineSearch:
         return least_step_bound(table.needs, table.busy_ns, self._params, self._clock)
 
     def prove(self, grid: Grid) -> None:
-        """Raise the lower bound by the table that is rounded down, and by its cuts if few are left.
-
-        The bound of the cuts comes first. Then the cuts with a lesser bound than the step that is
-        known are timed one by one; if all have been, the least time is a bound.
-        """
-        found = self.least_bound(grid.floor)
-        beyond_ns = self.problem.microbatches * self.beyond_cap_ns()
-        if found is None:
-            if self._cap_ns >= self._largest_cap_ns:
-                self.refuted = self.schedule is None
+        """Raise the lower bound by the least one of all cuts on the table that is rounded down."""
+        if self._for_bottleneck:
+            least = Cutting(self.problem, grid.floor.needs, grid.floor.busy_ns).least_bottleneck()
+            found = None if least is None else (self.problem.microbatches * least[0], least[1])
+        else:
+            found = self.least_bound(grid.floor)
+        if found is None and self._decides is None and self._cap_ns >= self._largest_cap_ns:
+            self.refuted = self.schedule is None
             return
-        self.lower_bound_ns = max(self.lower_bound_ns, min(found[0], beyond_ns))
-        if self.is_closed or self.step_ns is None or not grid.is_last:
+        self._raise_bound(NEVER_NS if found is None else found[0])
+
+    def settle(self) -> None:
+        """Time the cuts with a lesser bound than the step that is known, if they are few.
+
+        They are those on the table of the last grid that is rounded down. If all have been timed,
+        the least time is a bound.
+        """
+        grid = self.last
+        if grid is None or self.is_closed or self.step_ns is None:
             return
         cutting = Cutting(self.problem, self.floor_needs, grid.floor.busy_ns)
         least_ns = self.step_ns
@@ -292,7 +400,14 @@ class PipelineSearch:
             step_ns = self.offer(grid.plans, spans) if exact else cutting.step_ns(spans)
             if step_ns is not None:
                 least_ns = min(least_ns, step_ns)
-        self.lower_bound_ns = max(self.lower_bound_ns, min(least_ns, beyond_ns))
+        self._raise_bound(least_ns)
+
+    def _raise_bound(self, of_the_parts_ns: int) -> None:
+        """Raise the lower bound to what holds for all parts that were looked at, and for others."""
+        beyond_ns = self.problem.microbatches * self.beyond_cap_ns()
+        least_ns = min(of_the_parts_ns, beyond_ns, self._left_out_ns)
+        if least_ns < NEVER_NS:
+            self.lower_bound_ns = max(self.lower_bound_ns, least_ns)
 
     def beyond_cap_ns(self) -> int:
         """Return the least time of a micro-batch on a device with a part beyond the cap."""

@@ -55,6 +55,10 @@ class Panel:
             and "link of " + words.link(job.bandwidth_bytes_per_s, job.total_bandwidth_bytes_per_s),
             job.resources.transfers and f"transfers {job.resources.transfers}",
             job.resources.models and f"{job.resources.models} models",
+            job.resources.devices and f"{job.resources.devices} devices",
+            job.resources.microbatches and f"{job.resources.microbatches} micro-batches",
+            job.resources.weight_copies is not None
+            and f"{job.resources.weight_copies} copies of the weights",
         ]
         return ", ".join(part for part in parts if part)
 
@@ -95,7 +99,7 @@ class Panel:
 
 
 def panels_of(runs: Iterable[Run]) -> list[Panel]:
-    """Group jobs by problem, instance, link and number of models."""
+    """Group jobs by problem, instance, link, number of models, and pipeline."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         job = run.job
@@ -107,6 +111,9 @@ def panels_of(runs: Iterable[Run]) -> list[Panel]:
             job.total_bandwidth_bytes_per_s,
             job.resources.transfers,
             job.resources.models,
+            job.resources.devices,
+            job.resources.microbatches,
+            job.resources.weight_copies,
         )
         groups.setdefault(asked, []).append(run)
     labels = _labels([run for group in groups.values() for run in group])

@@ -39,9 +39,35 @@ def test_a_pipeline_is_solved_drawn_listed_and_verified(
     rows = pd.read_csv(table)
     assert rows["device"].tolist() == [1, 2]
     assert rows["peak_bytes"].max() == found["peak_bytes"]
+    assert run("verify", str(schedule), "--instance", chain) == 0
+    assert f"{found['time_ns']} ns" in capsys.readouterr().out
     assert run("verify", str(schedule), "--instance", chain, *SIZES) == 0
     assert f"{found['time_ns']} ns" in capsys.readouterr().out
     assert run("bound", "pipeline-chain", chain, *SIZES, "--schedule", str(schedule)) == 0
+
+
+def test_a_pipeline_is_verified_as_it_was_made(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedule = tmp_path / "s.json"
+    words = ["--bandwidth", "3GB/s", "--weight-copies", "4", "-o", str(schedule)]
+    assert run("solve", "pipeline-chain", chain, *SIZES, *words) == 0
+    assert run("verify", str(schedule), "--instance", chain) == 0
+    capsys.readouterr()
+    for option, value in (("devices", "3"), ("microbatches", "4"), ("weight-copies", "2")):
+        words = ["--instance", chain, f"--{option}", value]
+        assert run("verify", str(schedule), *words) == 2
+        assert f"and --{option} is {value} " in capsys.readouterr().err
+    document = json.loads(schedule.read_text())
+    document["claim"]["microbatches"] = 5
+    schedule.write_text(json.dumps(document))
+    assert run("verify", str(schedule), "--instance", chain) != 0
+    assert "claim.time_ns" in capsys.readouterr().err
+
+
+def test_a_share_of_no_peak_is_refused(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("solve", "pipeline-chain", chain, *SIZES, "--memory", "60%") == 2
+    assert "follows from the cuts" in capsys.readouterr().err
 
 
 def test_a_missing_number_is_named(chain: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,8 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.pipeline_chain.step_replay import PipelineReplay
 from jettison.solvers.core.bound import best_bound
 from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import SILENT
-from jettison.solvers.core.registry import methods_of
+from jettison.solvers.core.outcome import SILENT, SolveOptions
+from jettison.solvers.core.registry import find_method, methods_of
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.pipeline_chain.exact import bound_step, solve_bottleneck, solve_exact
 from jettison.solvers.pipeline_chain.search import PipelineParams
@@ -114,3 +114,15 @@ def test_few_micro_batches_want_other_cuts_than_the_bottleneck() -> None:
     assert isinstance(many.replay, PipelineReplay)
     assert many.replay.bottleneck_ns == 12
     assert many.time_ns == many.lower_bound_ns == 132
+
+
+def test_at_any_limit_exact_is_no_slower_than_what_stands_beside_it() -> None:
+    others = find_method("pipeline-chain", "exact").baselines
+    for seed in range(3000, 3015):
+        problem = drawn_pipeline(seed, most_stages=8)
+        for limit_s in (1e-9, 0.05):
+            options = SolveOptions(time_limit_s=limit_s)
+            best = solve_with(problem, "exact", options).time_ns
+            for name in others:
+                time_ns = solve_with(problem, name, options).time_ns
+                assert time_ns is None or (best is not None and best <= time_ns), (seed, name)
