@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+# After the first Ctrl-C a method may wait for HiGHS to look up; a second one does not wait.
+_CPU_SECONDS_TO_END = 5.0
 
 
 def cpu_seconds() -> float:
@@ -22,7 +24,8 @@ def cpu_seconds() -> float:
 class CpuLimit:
     """Limit on the CPU seconds of a block, which ends as by Ctrl-C when they are used up.
 
-    Children that still run count too, where `/proc` tells of them.
+    Children that still run count too, where `/proc` tells of them. A block that goes on is
+    interrupted again.
 
     Parameters
     ----------
@@ -59,11 +62,12 @@ class CpuLimit:
         signal.signal(signal.SIGINT, self._handler)
 
     def _look(self) -> None:
+        next_s = self._limit_s
         while not self._is_over.wait(_SECONDS_BETWEEN_LOOKS):
-            if cpu_seconds() + _running_children_seconds() - self._started_s >= self._limit_s:
+            if cpu_seconds() + _running_children_seconds() - self._started_s >= next_s:
                 self.is_reached = True
+                next_s += _CPU_SECONDS_TO_END
                 os.kill(os.getpid(), signal.SIGINT)
-                return
 
 
 def _running_children_seconds() -> float:
