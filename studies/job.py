@@ -18,7 +18,8 @@ from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.resources import Resources
 from jettison.studies.study import Cell
 
-_OF_PIPELINES = ("devices", "microbatches", "weight_copies")
+# Of pipelines and of hosts with a limit; absent where a problem has none.
+_OF_SOME_PROBLEMS = ("devices", "microbatches", "weight_copies", "host_memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,7 @@ class Job:
         assert isinstance(resources, dict)
         content["resources"] = {
             key: resources[key]
-            for key in ("transfers", "models", *_OF_PIPELINES)
+            for key in ("transfers", "models", *_OF_SOME_PROBLEMS)
             if key in resources
         }
         del content["instance"]
@@ -134,7 +135,7 @@ class Job:
         document["versions"] = dict(self.versions)
         # The keys of jobs without these are those from before there were any.
         resources = document["resources"]
-        for key in _OF_PIPELINES:
+        for key in _OF_SOME_PROBLEMS:
             if resources[key] is None:
                 del resources[key]
         if self.total_bandwidth_bytes_per_s is None:

@@ -62,6 +62,7 @@ _GRID_FIELDS = {
     "devices",
     "microbatches",
     "weight_copies",
+    "host_memory",
     "methods",
     "time_limit_s",
     "gap",
@@ -331,6 +332,9 @@ def _resources(grid: Mapping[str, Any]) -> list[Resources]:
     bandwidths = values_of(grid, "bandwidth", str)
     for bandwidth in bandwidths:
         checked_by(parse_link, bandwidth, "bandwidth")
+    host_memories = values_of(grid, "host_memory", str)
+    for host_memory in host_memories:
+        checked_by(parse_bytes, host_memory, "host_memory")
     axes = (
         _or_absent(memory_axis(grid.get("memory"))),
         _or_absent([f"{Decimal(str(value)):f}" for value in alphas]),
@@ -340,6 +344,7 @@ def _resources(grid: Mapping[str, Any]) -> list[Resources]:
         _or_absent(values_of(grid, "devices", int)),
         _or_absent(values_of(grid, "microbatches", int)),
         _or_absent(values_of(grid, "weight_copies", int)),
+        _or_absent(host_memories),
     )
     _check_count(axes)
     return list(itertools.starmap(Resources, itertools.product(*axes)))
