@@ -28,8 +28,15 @@ from jettison.instances.zoo.workload import CrossEntropy
 
 RECORD = Path(__file__).parents[1] / "notebooks" / "_recorded" / "rotor_chains.jsonl.gz"
 
-# Of a stage; gradients are as large as outputs here.
-NUMBERS = [item.name for item in fields(Stage)[1:] if item.name != "output_gradient_bytes"]
+# Of a stage; gradients are as large as outputs here, and weights are not trained.
+_OTHER_NUMBERS = {
+    "output_gradient_bytes",
+    "weight_gradient_bytes",
+    "optimizer_state_bytes",
+    "update_ns",
+    "host_update_ns",
+}
+NUMBERS = [item.name for item in fields(Stage)[1:] if item.name not in _OTHER_NUMBERS]
 # Batches of each image size. The paper's are powers of two that it gives only for Figures 3 and 4.
 _BATCHES: dict[int, tuple[int, ...]] = {
     224: (1, 2, 4, 8, 16, 32),

@@ -219,5 +219,8 @@ def test_random_schedules_of_a_sequential_model_keep_their_limit(kernel: str, lo
         peak_bytes = window.rise_bytes + chain.input_bytes
         # A state of the random number generator has 5 kB, and each dropout that runs again two.
         states_bytes = 5064 * (10 if kernel == "dropout" else 2)
-        assert peak_bytes <= scheduled.predicted.peak_bytes + states_bytes, seed
+        # Operations that run again have copies of the buffers that they change, two like states.
+        copies_bytes = 2 * sum(buffer.nbytes for buffer in model.buffers())
+        assert peak_bytes <= scheduled.predicted.peak_bytes + states_bytes + copies_bytes, seed
+        assert window.rise_bytes == pytest.approx(scheduled.predicted.rise_bytes, rel=1e-3), seed
     assert runs >= 5
