@@ -28,8 +28,8 @@ Columns
 ``y_t_i``
 :math:`u_{t,i}`,       its transfer back has begun by :math:`t \in \bar F`; binary
 ``u_t_i``
-:math:`m_{t,i}`,       :math:`i` is on the device during :math:`t`; from 0 to 1, where :math:`b_i <
-``m_t_i``              t`
+:math:`m_{t,i}`,       :math:`i` is on the device during :math:`t`; from 0 to 1, where
+``m_t_i``              :math:`b_i < t`
 :math:`x_{t,j,i}`,     :math:`i` is on the device while :math:`j` runs again for :math:`t`; from 0
 ``x_t_j_i``            to 1
 ====================== ===================================================================
