@@ -15,6 +15,7 @@ from jettison.solvers.core.method import Method, Promise
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import methods_of
 from jettison.solvers.core.solve import solve_with
+from jettison.solvers.core.status import Termination
 from tests.remat_graph.oracles.brute_force import least_time_ns
 
 HEURISTICS = [method for method in methods_of("remat-graph") if method.promise is Promise.HEURISTIC]
@@ -86,7 +87,8 @@ def test_what_is_found_is_judged_and_reported_like_any_result(method: Method) ->
     graph = LayeredGraphs(nodes=24, passes=Passes.TRAINING).draw(1)
     problem = RematGraph(graph, "100%")
     result = solve_with(problem, method.name, OPTIONS)
-    assert result.termination.is_regular
+    # Some of them are for steps of a kind that this graph is not.
+    assert result.termination.is_regular or result.termination is Termination.NOT_APPLICABLE
     if method.name in STORE_ALL_IN_PLENTY:
         assert result.time_ns == graph.base_time_ns
         assert result.status == "optimal"
