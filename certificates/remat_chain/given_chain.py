@@ -20,6 +20,13 @@ _STAGE_FIELDS = {
     "weight_bytes",
     "output_gradient_bytes",
 }
+# Of the optimizer; no problem that has certificates reads them.
+_TRAINING_FIELDS = {
+    "weight_gradient_bytes",
+    "optimizer_state_bytes",
+    "update_ns",
+    "host_update_ns",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +79,9 @@ class GivenChain:
         if not 0 < len(entries) <= _MOST_STAGES or not all(isinstance(e, dict) for e in entries):
             raise CertificateError(f"a chain has 1 to {_MOST_STAGES} stages, each an object")
         for number, entry in enumerate(entries, start=1):
-            only_fields(entry, _STAGE_FIELDS, f"stage {number}")
+            only_fields(entry, _STAGE_FIELDS | _TRAINING_FIELDS, f"stage {number}")
+            for name in _TRAINING_FIELDS:
+                integer_field(entry, name, default=0)
         stages = tuple(
             GivenStage(
                 forward_ns=integer_field(entry, "forward_ns"),

@@ -6,15 +6,15 @@ const { Model, total } = require("./model.js");
 const { followProgram } = require("./bellman.js");
 
 const COLUMNS = { f: "forward_ns", b: "backward_ns", s: "saved_bytes",
-  of: "forward_overhead_bytes", ob: "backward_overhead_bytes", w: "weight_bytes" };
+  of: "forward_overhead_bytes", ob: "backward_overhead_bytes", w: "weight_bytes",
+  wg: "weight_gradient_bytes", ws: "optimizer_state_bytes", u: "update_ns", hu: "host_update_ns" };
 
 // Stages from 1, and index 0 for the input; d are the gradients of outputs, and g is what that of a
-// stage's input adds.
+// stage's input adds. No problem reads wg, ws, u and hu, which are of the optimizer.
 function readChain(instance) {
   checkKind(instance, "chain", ["input_bytes", "stages", "backward_overhead_holds_gradient"]);
   const holds = flag(instance, "backward_overhead_holds_gradient");
-  const stages = some(instance, "stages");
-  const input = amount(instance, "input_bytes");
+  const stages = some(instance, "stages"), input = amount(instance, "input_bytes");
   const chain = { N: stages.length, a: [input], d: [input], g: [0n] };
   for (const letter in COLUMNS) chain[letter] = [0n];
   stages.forEach((stage, number) => {

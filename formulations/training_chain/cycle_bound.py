@@ -26,7 +26,8 @@ Columns
 ``u1, uF, uB, uq, uG, uS, ua``       what is brought in element e, by inventory
 ``dF, dr, dz, dG, dS, da``           what is sent in element e, by inventory
 :math:`f_l`, ``f_l``                 part of the first :math:`F_l` that saves all
-:math:`R_{e,i}, S_{e,i}`             parts of :math:`F_i` that run again in gap e, and save all
+:math:`R_{e,i}`, ``R_e_i``           part of :math:`F_i` that runs again in gap e without saving all
+:math:`S_{e,i}`, ``S_e_i``           part of :math:`F_i` that runs again in gap e and saves all
 :math:`k_{i,c}, p_{i,c}`             parts of :math:`\bar a^i` and of a plain :math:`a^i` that
                                      exist at cut c, on the device or the host, and are used later
 :math:`d_c, o_c`, ``dev, off``       activations on the device, and on the host only, at cut c
@@ -66,7 +67,7 @@ Model
 .. math::
     \text{(objective)} \quad & \min \sum_e D_e \\
     \text{length} \quad & D_e = u, \quad
-        D_e \ge \sum_i u_f^i R_{e,i} + \sum_l u_l x_{l,e} \;\text{(gap)} \\
+        D_e \ge \sum_i u_f^i (R_{e,i} + S_{e,i}) + \sum_l u_l x_{l,e} \;\text{(gap)} \\
     \text{host} \quad & \sum_l u^h_l h_{l,e} \le D_e \\
     \text{once} \quad & \sum_e x_{l,e} + q_l = 1, \quad \text{hosted}\quad \sum_e h_{l,e} = q_l \\
     \text{states, before, after} \quad & \bar x, n, m \le x \\
@@ -81,13 +82,14 @@ Model
     \text{sent} \quad & o_c \le \textstyle\sum_{e \le c} \mathrm{da}_e \le
         \sum_{F_i \text{ ended before } c} Y_i, \quad o_c \le \sum_{i < l(c)} Y_i \\
     \text{keeps} \quad & k_{i,c} \le k_{i,c-1} + S_{c,i}, \quad
-        \text{plain} \quad p_{i,c} \le p_{i,c-1} + R_{c,i} - S_{c,i} \\
+        \text{plain} \quad p_{i,c} \le p_{i,c-1} + R_{c,i} \\
     \text{needs} \quad & k_{l} + S \ge 1 \;\text{before } B_l, \quad
-        \text{reads} \quad R_{e,i} \le R_{e,i-1} + k_{i-1} + p_{i-1} \\
+        \text{reads, reads all} \quad R_{e,i},\, S_{e,i} \le
+        R_{e,i-1} + S_{e,i-1} + k_{i-1,e-1} + p_{i-1,e-1} \\
     \text{input} \quad & k_{l-1,c} + p_{l-1,c} \ge 1, \quad
         \text{ready} \quad d_c \ge a^{l-1} \;\text{at operations of } l \\
     \text{balance} \quad & d_c + [\bar a^l \text{ before } B_l] \le d_{c-1} + \mathrm{ua}_c +
-        \text{first output} + \textstyle\sum_i a^i (R - S) + \bar a^i S \\
+        \text{first output} + \textstyle\sum_i a^i R_{c,i} + \bar a^i S_{c,i} \\
     \text{memory} \quad & \text{operands} + \textstyle\sum w - (A1 - h1 - qL) - (AF - hF - gW) -
         (AB - hB) - (\sum_{W_i} w q_i - hq) \\
         & \qquad + \textstyle\sum s (x - \bar x) + hS + gS + Gd + d_c \le M \\
@@ -100,6 +102,19 @@ In (keeps) and (plain) the first operation :math:`F_l` itself gives :math:`f_l` 
 :math:`1 - f_l` in the gap behind it. Operands of :math:`F_l` are
 :math:`a^l + f_l (\bar a^l - a^l) + o_f`, of :math:`B_l` :math:`\bar a^l + \delta^l + \delta^{l-1} +
 o_b + g`. :math:`t` is the time of the transfer of a whole tensor.
+
+Limits
+------
+Every column but :math:`D_e` has an upper limit, so that multipliers whose reduced costs are a
+little below 0 still prove a bound in exact arithmetic. Shares are at most 1. A stage that runs
+several times in one gap counts once in each of R and S: all rows hold for that, and less time is
+counted. Weights that are needed are needed once in a step (at :math:`B_l`, in the update, at
+:math:`F_l`), so that an inventory of them, and what is brought or sent for it in one element, is at
+most :math:`\sum w`; for the same reason those of gradients are at most :math:`\sum g`, and those of
+states :math:`\sum s`. What goes to the host and comes back within one element cancels in all
+balances and is left out. Activations that exist are at most :math:`\sum_{i < l(c)} \bar a^i + a^i`;
+each byte is sent at most once, because the host keeps it, and what is brought in an element is
+there at its end or is left out.
 
 Every schedule is a point
 -------------------------

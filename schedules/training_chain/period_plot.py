@@ -19,6 +19,7 @@ from jettison.schedules.core.memory_marks import mark_limit, mark_peak
 from jettison.schedules.core.picture_style import (
     BLACK,
     BLUE,
+    BROWN,
     GREEN,
     GREY,
     LIGHT_GREY,
@@ -26,6 +27,7 @@ from jettison.schedules.core.picture_style import (
     PURPLE,
     SKY,
     VERMILION,
+    YELLOW,
     AxisUnit,
     legend_below,
     memory_unit,
@@ -41,12 +43,13 @@ if TYPE_CHECKING:
 _HEIGHT_IN = 5.6
 _HEADROOM = 0.16
 _DEVICE, _HOST = Lane("device", 2.5, 3.2), Lane("host", 1.7, 2.3)
+# None of them is the colour of an operation.
 _COLOURS = {
-    MemoryKind.WEIGHTS: BLUE,
+    MemoryKind.WEIGHTS: BROWN,
     MemoryKind.STATES: SKY,
-    MemoryKind.GRADIENTS: PURPLE,
-    MemoryKind.ACTIVATIONS: GREEN,
-    MemoryKind.ACTIVATION_GRADIENTS: ORANGE,
+    MemoryKind.GRADIENTS: BLACK,
+    MemoryKind.ACTIVATIONS: YELLOW,
+    MemoryKind.ACTIVATION_GRADIENTS: LIGHT_GREY,
     MemoryKind.WORKING: GREY,
 }
 _TENSOR_KINDS = {
