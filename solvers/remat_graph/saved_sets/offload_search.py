@@ -28,10 +28,8 @@ from jettison.schedules.remat_graph.offloaded_set import (
 from jettison.schedules.remat_graph.saved_set import check_forward_first
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.params import Params
-from jettison.solvers.core.status import Answer
-from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_graph.saved_sets.link_plan import plan_transfers
+from jettison.solvers.remat_graph.saved_sets.model_rounds import ModelRounds
 from jettison.solvers.remat_graph.saved_sets.search import (
     SAVED_SETS,
     SavedSetParams,
@@ -145,25 +143,22 @@ class OffloadedSetSearch:
         self._still = SavedSetSearch(graph, memory_bytes, can_be_saved, never_again, saved)
         self._known: dict[Sets, tuple[_Key, OffloadedSet, OffloadedReplay] | int] = {}
         self._best: tuple[_Key, OffloadedSet, OffloadedReplay] | None = None
-        self._bound_ns = graph.base_time_ns
-        self._models = 0
-        self._is_refuted = False
-        self._is_finished = True
+        self._rounds = ModelRounds(graph, params.work)
 
     @property
     def is_refuted(self) -> bool:
         """Whether a model has proved that no set fits, by a floating-point solver."""
-        return self._is_refuted
+        return self._rounds.is_refuted
 
     @property
     def is_finished(self) -> bool:
         """Whether the search came to its end, and not to its time limit."""
-        return self._is_finished
+        return self._rounds.is_finished
 
     @property
     def bound_ns(self) -> int:
         """Best lower bound so far."""
-        return self._bound_ns
+        return self._rounds.bound_ns
 
     @property
     def least_peak_bytes(self) -> int:
@@ -204,15 +199,15 @@ class OffloadedSetSearch:
         return BestOffloadedSet(
             plan=plan,
             replay=replay,
-            bound_ns=min(self._bound_ns, replay.time_ns),
-            models=self._models,
+            bound_ns=min(self.bound_ns, replay.time_ns),
+            models=self._rounds.num_models,
             measured=len(self._known),
         )
 
     @property
     def _is_settled(self) -> bool:
         key = None if self._best is None else self._best[0]
-        return key is not None and key[0] == 0 and key[1] <= self._bound_ns
+        return key is not None and key[0] == 0 and key[1] <= self.bound_ns
 
     def _measure(self, sets: Sets) -> tuple[_Key, OffloadedSet, OffloadedReplay] | int:
         """Return key, plan and replay of sets, or a node at which a transfer is late."""
@@ -248,7 +243,7 @@ class OffloadedSetSearch:
             if self._is_settled:
                 return
             if clock.left_s <= 0:
-                self._is_finished = False
+                self._rounds.is_finished = False
                 return
             sets = self._solve(chosen, clock)
             if sets is None:
@@ -284,16 +279,8 @@ class OffloadedSetSearch:
             self._never,
             frozenset(range(self._forward)) - self._moves,
         ).build(self._graph)
-        solution = solve_in_time(
-            built.model,
-            HighsOptions(time_limit_s=clock.left_s, gap=0.0, work_limit=self._params.work),
-        )
-        self._models += 1
-        if solution.dual_bound is not None:
-            again_ns = built.time_scale.bound_from_model(solution.dual_bound)
-            self._bound_ns = max(self._bound_ns, self._graph.base_time_ns + again_ns)
+        solution = self._rounds.solve(built, clock, holds_for_all=True)
         if solution.values is None:
-            self._is_refuted |= solution.answer is Answer.INFEASIBLE
             return None
         saved, offloaded = built.sets(solution.values)
         if len(chosen) == len(self._graph):

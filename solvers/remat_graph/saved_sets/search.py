@@ -32,9 +32,7 @@ from jettison.schedules.remat_graph.saved_set import (
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.params import Params
-from jettison.solvers.core.status import Answer
-from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.remat_graph.saved_sets.model_rounds import ModelRounds
 
 # Set and measure.
 Found = tuple[frozenset[int], SavedSetRun]
@@ -130,10 +128,7 @@ class SavedSetSearch:
         self._known: dict[frozenset[int], SavedSetRun] = {}
         self._best: Found | None = None
         self._least: Found | None = None
-        self._bound_ns = graph.base_time_ns
-        self._models = 0
-        self._is_refuted = False
-        self._is_finished = True
+        self._rounds = ModelRounds(graph, params.work)
 
     @property
     def least_peak_bytes(self) -> int:
@@ -148,17 +143,17 @@ class SavedSetSearch:
     @property
     def is_refuted(self) -> bool:
         """Whether a model has proved that no set fits, by a floating-point solver."""
-        return self._is_refuted
+        return self._rounds.is_refuted
 
     @property
     def is_finished(self) -> bool:
         """Whether the search came to its end, and not to its time limit."""
-        return self._is_finished
+        return self._rounds.is_finished
 
     @property
     def bound_ns(self) -> int:
         """Best lower bound so far."""
-        return self._bound_ns
+        return self._rounds.bound_ns
 
     def run(
         self, starts: Iterable[Collection[int]] = (), time_limit_s: float | None = 60.0
@@ -194,8 +189,8 @@ class SavedSetSearch:
             saved=self._read_in_the_backward_pass(saved, computations),
             schedule=schedule,
             replay=replay,
-            bound_ns=min(self._bound_ns, run.time_ns),
-            models=self._models,
+            bound_ns=min(self.bound_ns, run.time_ns),
+            models=self._rounds.num_models,
             measured=len(self._known),
         )
 
@@ -227,7 +222,7 @@ class SavedSetSearch:
             if self._is_settled:
                 return
             if clock.left_s <= 0:
-                self._is_finished = False
+                self._rounds.is_finished = False
                 return
             found = self._solve(limits, clock, holds_for_all)
             if found is None:
@@ -247,7 +242,7 @@ class SavedSetSearch:
 
     @property
     def _is_settled(self) -> bool:
-        return self._best is not None and self._best[1].time_ns <= self._bound_ns
+        return self._best is not None and self._best[1].time_ns <= self.bound_ns
 
     def _worst(self, first_bytes: tuple[int, ...], but: Collection[int]) -> list[int]:
         """Return the nodes that exceed the limit most, a few of each pass."""
@@ -263,16 +258,8 @@ class SavedSetSearch:
 
     def _solve(self, limits: dict[int, int], clock: Clock, holds_for_all: bool) -> Found | None:
         built = SavedSetModel(limits, self._may, self._never).build(self._graph)
-        solution = solve_in_time(
-            built.model,
-            HighsOptions(time_limit_s=clock.left_s, gap=0.0, work_limit=self._params.work),
-        )
-        self._models += 1
-        if holds_for_all and solution.dual_bound is not None:
-            again_ns = built.time_scale.bound_from_model(solution.dual_bound)
-            self._bound_ns = max(self._bound_ns, self._graph.base_time_ns + again_ns)
+        solution = self._rounds.solve(built, clock, holds_for_all=holds_for_all)
         if solution.values is None:
-            self._is_refuted |= holds_for_all and solution.answer is Answer.INFEASIBLE
             return None
         return self._measure(built.saved_set(solution.values) | self._never)
 
