@@ -202,7 +202,14 @@ class CheckpointedSequential(Uncopied, nn.Module):
     def _resident(self) -> frozenset[int]:
         if not any(self._plan.movable):
             return frozenset()
-        return frozenset(storage_bytes([*self.parameters(), *self.buffers()]))
+        return frozenset(
+            storage_bytes(
+                tensor
+                for part in self.modules()
+                for tensor in (*part._parameters.values(), *part._buffers.values())
+                if tensor is not None
+            )
+        )
 
     def _check_arguments(self, model_input: object, loss_arguments: tuple[Any, ...]) -> None:
         # Hooks may have come since the module was made.

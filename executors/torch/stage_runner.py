@@ -151,7 +151,8 @@ class StageRunner:
             buffers=tuple(
                 (owner, name, _on_copy(buffer.detach(), copies))
                 for owner in (() if self._module is None else self._module.modules())
-                for name, buffer in owner.named_buffers(recurse=False)
+                for name, buffer in owner._buffers.items()
+                if buffer is not None
             ),
         )
 

@@ -76,7 +76,7 @@ def test_a_step_on_a_stream_of_its_own_gives_the_plain_gradients() -> None:
     x = torch.randn(4096, 256, device="cuda")
     chain = profile_chain(model, x, name="wide", model_name="wide", warmup=1, repeats=3)
     scheduled = executor.checkpoint_sequential_optimal(
-        model, chain=chain, memory="40%", bandwidth="20GB/s"
+        model, chain=chain, memory="55%", bandwidth="20GB/s"
     )
     assert any(str(operation).startswith("O") for operation in scheduled.schedule.operations)
     own = torch.cuda.Stream()
@@ -103,7 +103,10 @@ def test_the_peak_with_transfers_is_within_the_memory(memory: str) -> None:
     )
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    scheduled(x).mean().backward()
+    # A thread of autograd makes a handle of cuBLAS at its first product, with a workspace that stays:
+    # 32 MiB on a Hopper.
+    for _ in range(4):
+        scheduled(x).mean().backward()
     with CudaMemoryMeter(x.device) as meter, meter.window() as window:
         scheduled(x).mean().backward()
     peak_bytes = window.rise_bytes + chain.input_bytes
@@ -118,7 +121,7 @@ def test_gradients_of_half_precision_are_scaled_as_in_the_plain_model() -> None:
     plain = twin(model)
     x = torch.randn(32, 64, device="cuda")
     chain = profile_chain(model, x, name="wide", model_name="wide", warmup=0, repeats=1)
-    scheduled = executor.checkpoint_sequential_optimal(model, chain=chain, memory="60%")
+    scheduled = executor.checkpoint_sequential_optimal(model, chain=chain, memory="90%")
     for run, parts in ((scheduled, model), (plain, plain)):
         scaler = torch.amp.GradScaler("cuda")
         optimizer = torch.optim.SGD(parts.parameters(), lr=0.1)

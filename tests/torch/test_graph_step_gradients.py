@@ -163,6 +163,7 @@ def test_the_model_of_a_trace_stays_as_it_was() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.filterwarnings("ignore:.* does not have a deterministic implementation")
 @EACH_MODEL
 @each(seed=range(2))
 def test_random_valid_schedules_give_the_plain_step_on_a_gpu(name: str, seed: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,12 @@ from jettison.instances.profilers.device.probe_lines import without_probe_lines
 
 _MARK = "jettison memory window "
 _CPU = 0
+# Some versions warn, of a profile of one cycle too, that the events of other cycles are forgotten.
+_ONE_CYCLE: dict[str, Any] = (
+    {"acc_events": True}
+    if "acc_events" in inspect.signature(torch.profiler.profile).parameters
+    else {}
+)
 
 
 class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
@@ -32,7 +39,9 @@ class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
     def __init__(self) -> None:
         self._windows: list[MemoryWindow] = []
         self._profile = torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+            activities=[torch.profiler.ProfilerActivity.CPU],
+            profile_memory=True,
+            **_ONE_CYCLE,
         )
 
     def __enter__(self) -> CpuMemoryMeter:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from jettison.instances.profilers.kernels.attention_seeds import with_seeds_on_host
 from jettison.instances.profilers.kernels.filled_tensor import filled_tensor
 from jettison.instances.profilers.kernels.group_ends import spread_groups
 from jettison.instances.profilers.kernels.training_mode import in_training
@@ -49,7 +50,7 @@ class PreparedCall:
 
         given = pytree.tree_map_only(Tensor, real, (arguments, dict(options)))
         spread_groups(target, *given)
-        return cls(target, *given)
+        return cls(target, *with_seeds_on_host(target, *given))
 
     def run(self) -> Any:
         """Call the operator."""
@@ -137,7 +138,7 @@ class KernelCall:
         arguments = tuple(_rebuilt(item) for item in given["arguments"])
         options = {name: _rebuilt(item) for name, item in given["options"].items()}
         spread_groups(target, arguments, options)
-        return PreparedCall(target, arguments, options)
+        return PreparedCall(target, *with_seeds_on_host(target, arguments, options))
 
 
 def _described(item: Any) -> Any:
