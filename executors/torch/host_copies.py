@@ -26,7 +26,10 @@ class HostCopies(Protocol):
         """Make the device's next operations wait for the copy, and release the storages."""
 
     def prefetch(self, name: Name, into: Storages | None = None) -> Storages:
-        """Begin to copy back from the host, into new memory or into given storages."""
+        """Begin to copy back from the host, into new memory or into given storages.
+
+        Given ones are the caller's, who waits for the arrival before they are freed.
+        """
 
     def await_arrival(self, name: Name) -> None:
         """Make the device's next operations wait until the tensor is back."""
@@ -162,8 +165,9 @@ class CudaHostCopies:
         with torch.cuda.stream(self._back):
             for target, copy in zip(targets, copies, strict=True):
                 target.copy_(copy, non_blocking=True)
-                # Dropped before anything waited for it, its memory is not reused too early.
-                target.record_stream(self._back)
+                if into is None:
+                    # Dropped before anything waited for it, its memory is not reused too early.
+                    target.record_stream(self._back)
             self._arrived[name] = self._back.record_event()
         self._arriving.add(name)
         return [target.untyped_storage() for target in targets]

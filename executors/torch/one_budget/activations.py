@@ -69,6 +69,7 @@ class StepActivations:
         # a repeated run may save other storages, and cannot take these back.
         self._layouts: dict[int, Place] = {}
         self._hosted: dict[int, StageGraph] = {}
+        self._sizes: dict[tuple[StageTensor, int], list[int]] = {}
         self._gradient: list[Tensor | None] = []
 
     def forward(self, number: int) -> Tensor:
@@ -119,17 +120,24 @@ class StepActivations:
 
     def offload(self, tensor: StageTensor, number: int) -> None:
         """Begin to copy an activation to the host."""
-        name = (tensor, number)
         if tensor is StageTensor.OUTPUT:
-            self._copies.offload(name, [self._plain[number].untyped_storage()])
+            storages = [self._plain[number].untyped_storage()]
             self._layouts[number] = Place.of(self._plain[number])
         else:
+            storages = self._saved[number].storages()
             self._hosted.setdefault(number, self._saved[number])
-            self._copies.offload(name, self._saved[number].storages())
+        name = (tensor, number)
+        self._sizes.setdefault(name, [int(storage.nbytes()) for storage in storages])
+        self._copies.offload(name, storages)
 
     def prefetch(self, tensor: StageTensor, number: int) -> None:
         """Begin to copy an activation back from the host."""
-        storages = self._copies.prefetch((tensor, number))
+        name = (tensor, number)
+        storages = [
+            torch.UntypedStorage(size_bytes, device=self._input.device)
+            for size_bytes in self._sizes[name]
+        ]
+        self._copies.prefetch(name, storages)
         if tensor is StageTensor.OUTPUT:
             self._plain[number] = self._layouts[number].on(storages[0])
         else:
@@ -161,6 +169,7 @@ class StepActivations:
 
     def _end(self, tensor: StageTensor, number: int) -> None:
         name = (tensor, number)
+        self._copies.await_arrival(name)
         self._copies.release(name)
         self._copies.outdate(name)
         if tensor is StageTensor.OUTPUT:

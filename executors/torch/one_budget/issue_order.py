@@ -36,8 +36,8 @@ def issue_order(
         The limit.
     """
     room = _Room(verdict.memory_profile, memory_bytes)
-    on_host = {
-        event.stage for event in schedule.events if event.kind is TrainingEventKind.HOST_UPDATE
+    host_updates = {
+        step.operation: step for step in verdict.steps if verdict.lane_of(step) == "host"
     }
     ends = {
         (step.operation, step.start_ns): step.end_ns
@@ -62,8 +62,12 @@ def issue_order(
         )
         if early and event.kind is TrainingEventKind.PREFETCH:
             assert event.tensor is not None
-            # The host's thread would be waited for before the operation is launched.
-            early = not (event.tensor is StageTensor.WEIGHTS and event.stage in on_host)
+            changing = host_updates.get(f"{TrainingEventKind.HOST_UPDATE} {event.stage}")
+            if changing is not None and event.tensor is StageTensor.WEIGHTS:
+                # The host is waited for when the weights are, which must not hold up the operation.
+                is_later = changing.start_ns > event.start_ns
+                ready_ns = changing.end_ns - (schedule.period_ns if is_later else 0)
+                early = ready_ns <= start_ns
             early = early and room.take(start_ns, event.start_ns, sizes[event.tensor, event.stage])
         if early:
             assert running is not None

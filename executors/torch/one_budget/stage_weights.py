@@ -71,6 +71,8 @@ class StageWeights:
         self._weight_bytes = [int(storage.nbytes()) for storage in self._weights]
         self._states: Storages = []
         self._state_bytes: list[int] = []
+        self._device = device
+        self._gradient_bytes: list[int] = []
         self._places: list[tuple[nn.Parameter, Place, int]] = []
         self._settings_then: Settings = []
         self.is_pending = False
@@ -148,7 +150,11 @@ class StageWeights:
         name = self._names[tensor]
         if tensor is StageTensor.GRADIENT:
             if self.is_pending and self._places:
-                storages = self._copies.prefetch(name)
+                storages = [
+                    torch.UntypedStorage(size_bytes, device=self._device)
+                    for size_bytes in self._gradient_bytes
+                ]
+                self._copies.prefetch(name, storages)
                 for parameter, place, index in self._places:
                     parameter.grad = place.on(storages[index])
             return
@@ -250,6 +256,7 @@ class StageWeights:
                 storages.setdefault(storage._cdata, storage)
                 index = list(storages).index(storage._cdata)
                 self._places.append((parameter, Place.of(parameter.grad), index))
+        self._gradient_bytes = [int(storage.nbytes()) for storage in storages.values()]
         return list(storages.values())
 
     def _forget_gradients(self) -> None:
