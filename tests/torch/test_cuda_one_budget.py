@@ -1,4 +1,4 @@
-"""Training in one budget on a GPU: side streams, pinned memory, the host's updates; else skipped."""
+"""Training in one budget on a GPU: side streams, pinned memory, updates of the host."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class StageWeights:
         self._settings_then: Settings = []
         self.is_pending = False
         self._twins: list[nn.Parameter] = []
-        if updates_on_host:
+        if updates_on_host and self._trained:
             self._twins = self._make_twins()
         subject = self._twins or self._trained
         self.optimizer = optimizer_of(subject) if subject else None

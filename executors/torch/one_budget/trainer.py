@@ -337,14 +337,15 @@ class OneBudgetTrainer(Uncopied):
         with torch.no_grad():
             for event in self._order:
                 gauge.look()
-                if event.kind.is_computation:
-                    with gauge.operation(event):
-                        found = self._compute(event, self._activations)
-                    if event.kind.is_forward and event.stage == len(self.chain) and loss is None:
-                        assert found is not None
-                        loss = found.clone()
-                else:
+                if not event.kind.is_computation:
                     self._move(event, self._activations)
+                    continue
+                with gauge.operation(event):
+                    output = self._compute(event, self._activations)
+                if output is not None and event.stage == len(self.chain) and loss is None:
+                    loss = output.clone()
+                # It lives as long as the activations hold it.
+                del output
         gauge.look()
         self._activations = None
         self._is_usable = True
