@@ -3,7 +3,7 @@
 A stream runs what it is given in order, and a transfer waits for what was issued before it. So what
 starts while an operation runs is issued before that operation, where this is right: a transfer to
 the host always, since nothing that an operation makes is ready before its end; one to the device if
-the memory is free by then, which the replay's profile of the memory tells. All other events keep
+the memory is free by then: the peak is no higher than that of the replay. All other events keep
 their order.
 """
 
@@ -20,7 +20,6 @@ def issue_order(
     schedule: TrainingSchedule,
     verdict: TrainingVerdict,
     sizes: dict[tuple[StageTensor, int], int],
-    memory_bytes: int,
 ) -> tuple[TrainingEvent, ...]:
     """Return the events of a period in the order in which they are issued.
 
@@ -32,10 +31,8 @@ def issue_order(
         The schedule and its replay.
     sizes
         Bytes of each tensor by stage.
-    memory_bytes
-        The limit.
     """
-    room = _Room(verdict.memory_profile, memory_bytes)
+    room = _Room(verdict.memory_profile, verdict.peak_bytes)
     host_updates = {
         step.operation: step for step in verdict.steps if verdict.lane_of(step) == "host"
     }

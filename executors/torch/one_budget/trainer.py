@@ -165,9 +165,7 @@ class OneBudgetTrainer(Uncopied):
         self._device = device or device_of(parameters)
         self._copies = host_copies(self._device)
         self._host = host_processor(self._device)
-        self._order = issue_order(
-            schedule, verdict, sizes_of_tensors(self.chain), problem.memory_bytes
-        )
+        self._order = issue_order(schedule, verdict, sizes_of_tensors(self.chain))
         runs = Counter(event.stage for event in schedule.events if event.kind.is_forward)
         self._repeated = frozenset(stage for stage, count in runs.items() if count > 1)
         self._weights = self._place(parameters, optimizer)
