@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from importlib import util
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -292,3 +294,15 @@ def test_a_measured_model_trains_in_the_memory_that_is_given_and_predicted() -> 
     # Two moments, and a count of steps that stays where it is.
     assert sizes == {2.0}
     assert plain.model is not model
+
+
+@pytest.mark.filterwarnings("ignore::jettison.torch.ProfileWarning")
+def test_the_example_says_that_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[2] / "examples/train_in_one_budget.py"
+    spec = util.spec_from_file_location("train_in_one_budget", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.main()
+    assert "equal losses      True, equal weights True" in capsys.readouterr().out

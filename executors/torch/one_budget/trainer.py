@@ -54,11 +54,15 @@ class BudgetPrediction:
         activations and the batch; without buffers.
     host_peak_bytes
         Memory of the host.
+    bound_ns
+        Lower bound of the time of all schedules, where the solver has said one; else the time of a
+        step that computes nothing again and waits for nothing.
     """
 
     time_ns: int
     peak_bytes: int
     host_peak_bytes: int
+    bound_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +165,9 @@ class OneBudgetTrainer(Uncopied):
             time_ns=schedule.period_ns,
             peak_bytes=verdict.peak_bytes,
             host_peak_bytes=verdict.host_peak_bytes,
+            bound_ns=problem.base_time_ns
+            if result is None or result.bound is None
+            else result.bound.time_ns,
         )
         self._device = device or device_of(parameters)
         self._copies = host_copies(self._device)
