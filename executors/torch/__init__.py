@@ -18,6 +18,13 @@
 >>> checkpoint_selective_optimal(model, memory="60%", sample_input=batch, loss=criterion)
 >>> criterion(model(batch), labels).backward()
 
+>>> from jettison.torch import train_in_one_budget
+>>> trainer = train_in_one_budget(
+...     model, optimizer=make_adam, loss=criterion, memory="8GiB", bandwidth="12GB/s",
+...     sample_input=batch, sample_loss_arguments=(labels,)
+... )
+>>> loss = trainer.step(batch, labels)
+
 `AnnotatedPartitioner`, `PeakKnapsack`, `RuntimeEstimator` and `memory_budget` use hooks of PyTorch
 that move between versions; they are imported when they are first used.
 
@@ -46,6 +53,8 @@ from jettison.torch.checkpointed_sequential import CheckpointedSequential, Predi
 from jettison.torch.checkpointed_step import CheckpointedStep
 from jettison.torch.compiled import compiled, partitioner
 from jettison.torch.errors import ExecutionError
+from jettison.torch.one_budget.train import train_in_one_budget
+from jettison.torch.one_budget.trainer import OneBudgetTrainer
 from jettison.torch.policies.selective_checkpoint import (
     SelectiveCheckpoint,
     checkpoint_selective_optimal,
@@ -81,6 +90,7 @@ __all__ = [
     "CheckpointedStep",
     "CostCheck",
     "ExecutionError",
+    "OneBudgetTrainer",
     "PeakKnapsack",
     "Prediction",
     "ProfileWarning",
@@ -94,4 +104,5 @@ __all__ = [
     "memory_budget",
     "partitioner",
     "trace_step_program",
+    "train_in_one_budget",
 ]

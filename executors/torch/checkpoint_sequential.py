@@ -96,7 +96,7 @@ def checkpoint_sequential_optimal(
         If the model is no sequence of modules or cannot be measured (see `profile_chain`), or no
         schedule fits: the message has the least memory that would do, where it is known.
     """
-    sequential = _as_sequential(model)
+    sequential = as_sequential(model)
     if chain is None:
         if sample_input is None:
             raise InputError(
@@ -104,7 +104,7 @@ def checkpoint_sequential_optimal(
                 field="sample_input",
                 expected="give one batch, or the chain of a profile",
             )
-        measured = None if loss is None else _LossOfSample(loss, tuple(sample_loss_arguments))
+        measured = None if loss is None else LossOfSample(loss, tuple(sample_loss_arguments))
         device = sample_input.device.type
         chain = profile_chain(
             sequential,
@@ -175,7 +175,7 @@ def _warn(scheduled: CheckpointedSequential, limit_bytes: int) -> None:
         )
 
 
-def _as_sequential(model: nn.Sequential | Sequence[nn.Module]) -> nn.Sequential:
+def as_sequential(model: nn.Sequential | Sequence[nn.Module]) -> nn.Sequential:
     """Return the stages as one module.
 
     Raises
@@ -198,7 +198,7 @@ def _as_sequential(model: nn.Sequential | Sequence[nn.Module]) -> nn.Sequential:
     return nn.Sequential(*stages)
 
 
-class _LossOfSample(nn.Module):
+class LossOfSample(nn.Module):
     """Loss of the sample batch, whose arguments are buffers, since they are in memory anyway."""
 
     def __init__(self, loss: Callable[..., Tensor], arguments: tuple[Any, ...]) -> None:
@@ -212,6 +212,7 @@ class _LossOfSample(nn.Module):
         self._count = len(arguments)
 
     def forward(self, output: Tensor) -> Tensor:
+        """Return the loss of an output."""
         arguments = (
             self._others[place] if place in self._others else getattr(self, f"argument_{place}")
             for place in range(self._count)

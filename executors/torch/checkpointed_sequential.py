@@ -195,7 +195,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
             needs_gradient = needs_gradient or _trains(loss.parameters())
         call = None
         if loss is not None:
-            call = _with_arguments(loss, loss_arguments) if loss_arguments else loss
+            call = with_arguments(loss, loss_arguments) if loss_arguments else loss
         stages.append(RunStage(self.chain.stages[-1].name, call, needs_gradient))
         return stages
 
@@ -253,7 +253,8 @@ class _LossStage(nn.Module):
         return value
 
 
-def _with_arguments(loss: Loss, arguments: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
+def with_arguments(loss: Loss, arguments: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
+    """Return a loss with its further arguments as the last stage of a step."""
     if isinstance(loss, nn.Module):
         stage: Callable[[Tensor], Tensor] = _LossStage(loss, arguments)
         return stage

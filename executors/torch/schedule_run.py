@@ -207,7 +207,7 @@ class ScheduleRun:
         )
         saved = SavedStorages(stage_input, self._resident) if movable else None
         graph = StageGraph(
-            lambda given: self._checked(number, given, runner),
+            runner.run_checked,
             stage_input,
             needs_gradient=needs_gradient,
             saved=saved,
@@ -228,7 +228,7 @@ class ScheduleRun:
         if runner is None:
             self._deliver(number, self._activation(number - 1))
             return
-        output = self._checked(number, self._fresh_input(number), runner).detach()
+        output = runner.run_checked(self._fresh_input(number)).detach()
         # Where ā is in memory, which includes a, the output is not kept.
         if number not in self._saved:
             self._plain[number] = output
@@ -305,30 +305,6 @@ class ScheduleRun:
         return (
             self._input_needs_gradient if number == 0 else self._stages[number - 1].needs_gradient
         )
-
-    def _checked(self, number: int, stage_input: Tensor, runner: StageRunner) -> Tensor:
-        name = self._stages[number - 1].name
-        version = stage_input._version
-        output = runner.run(stage_input)
-        if not isinstance(output, Tensor):
-            raise InputError(
-                f"the stage returns a {type(output).__name__}, not a tensor",
-                field=name,
-                expected="wrap it in a module that returns one tensor",
-            )
-        if output.layout != torch.strided:
-            raise InputError(
-                f"the stage returns a tensor of layout {output.layout}",
-                field=name,
-                expected="return a dense tensor",
-            )
-        if stage_input._version != version:
-            raise InputError(
-                "the stage modifies its input in place, so that its input cannot be a checkpoint",
-                field=name,
-                expected="set inplace=False, or merge the stage with the one before it",
-            )
-        return output
 
     def _forget(self) -> None:
         self._finished = True

@@ -138,6 +138,36 @@ class StageRunner:
                 )
             return output
 
+    def run_checked(self, stage_input: Tensor) -> Tensor:
+        """Return the output, of which a schedule can make a checkpoint.
+
+        Raises
+        ------
+        InputError
+            If it is no dense tensor, or the stage writes into its input.
+        """
+        version = stage_input._version
+        output: object = self.run(stage_input)
+        if not isinstance(output, Tensor):
+            raise InputError(
+                f"the stage returns a {type(output).__name__}, not a tensor",
+                field=self._name,
+                expected="wrap it in a module that returns one tensor",
+            )
+        if output.layout != torch.strided:
+            raise InputError(
+                f"the stage returns a tensor of layout {output.layout}",
+                field=self._name,
+                expected="return a dense tensor",
+            )
+        if stage_input._version != version:
+            raise InputError(
+                "the stage modifies its input in place, so that its input cannot be a checkpoint",
+                field=self._name,
+                expected="set inplace=False, or merge the stage with the one before it",
+            )
+        return output
+
     @property
     def _module(self) -> nn.Module | None:
         return self._call if isinstance(self._call, nn.Module) else None

@@ -1,0 +1,1 @@
+"""Training in one budget: a chain whose weights, states and activations run by a schedule."""

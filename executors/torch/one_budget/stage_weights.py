@@ -1,0 +1,316 @@
+"""Weights, gradients and optimizer states of one stage, on the device and on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from jettison.schedules.training_chain.event import StageTensor
+from jettison.torch.host_copies import HostCopies, Storages
+from jettison.torch.saved_storages import Place
+
+OptimizerOf = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+Settings = list[dict[str, Any]]
+
+
+class StageWeights:
+    """Weights of a stage with their gradient, their optimizer and its states.
+
+    The parameters of the model stay what they are. While the weights are not on the device, their
+    storages have no bytes: what refers to them, autograd's graphs as well, finds the weights where
+    they were when they are back.
+
+    The optimizer makes its states at its first update; until then, there is nothing that could
+    move. States of one number (Adam counts its steps) stay where the optimizer has them.
+
+    Parameters
+    ----------
+    number
+        Number of the stage, from 1.
+    parameters
+        Its parameters, each once; they are moved to the device.
+    device
+        The device.
+    optimizer_of
+        Makes the optimizer of some parameters.
+    copies
+        The device's transfers.
+    updates_on_host
+        Whether the host updates the stage.
+
+    Attributes
+    ----------
+    optimizer
+        The optimizer, of the parameters or of their copies on the host; None where nothing is
+        trained.
+    settings
+        Settings of its parameter groups, such as the learning rate, which may be changed: an update
+        uses those of the time when its gradient was made.
+    is_pending
+        Whether there is a gradient of which no update has been made.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        parameters: Sequence[nn.Parameter],
+        device: torch.device,
+        optimizer_of: OptimizerOf,
+        copies: HostCopies,
+        *,
+        updates_on_host: bool,
+    ) -> None:
+        self._names = {tensor: (tensor, number) for tensor in StageTensor}
+        self._copies = copies
+        self._parameters = list(parameters)
+        self._trained = [item for item in parameters if item.requires_grad]
+        self._weights = _own_storages(self._parameters, device)
+        self._weight_bytes = [int(storage.nbytes()) for storage in self._weights]
+        self._states: Storages = []
+        self._state_bytes: list[int] = []
+        self._device = device
+        self._gradient_bytes: list[int] = []
+        self._places: list[tuple[nn.Parameter, Place, int]] = []
+        self._settings_then: Settings = []
+        self.is_pending = False
+        self._twins: list[nn.Parameter] = []
+        if updates_on_host and self._trained:
+            self._twins = self._make_twins()
+        subject = self._twins or self._trained
+        self.optimizer = optimizer_of(subject) if subject else None
+        groups = [] if self.optimizer is None else self.optimizer.param_groups
+        self.settings = _copies_of(groups)
+        self._forget_gradients()
+
+    def _make_twins(self) -> list[nn.Parameter]:
+        """Copy the weights to the host; return the trained parameters there."""
+        self.offload(StageTensor.WEIGHTS)
+        self._copies.release(self._names[StageTensor.WEIGHTS])
+        places = dict(
+            zip(
+                (storage._cdata for storage in self._weights),
+                self._copies.on_host(self._names[StageTensor.WEIGHTS]),
+                strict=True,
+            )
+        )
+        return [
+            nn.Parameter(Place.of(item).on(places[item.untyped_storage()._cdata]))
+            for item in self._trained
+        ]
+
+    @property
+    def updates_on_host(self) -> bool:
+        """Whether the host updates the stage, and something in it is trained."""
+        return bool(self._twins)
+
+    @property
+    def parameters(self) -> tuple[nn.Parameter, ...]:
+        """The parameters."""
+        return tuple(self._parameters)
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether a gradient is on the device, or arriving."""
+        return any(parameter.grad is not None for parameter in self._trained)
+
+    def is_on_device(self, tensor: StageTensor) -> bool:
+        """Tell whether weights or states are on the device, or arriving."""
+        storages = self._weights if tensor is StageTensor.WEIGHTS else self._states
+        return all(storage.nbytes() for storage in storages)
+
+    def await_weights(self) -> None:
+        """Make the device's next operation wait until the weights are there."""
+        self._copies.await_arrival(self._names[StageTensor.WEIGHTS])
+
+    def note_gradient(self) -> None:
+        """Note that the backward operation has made a gradient; its update may run later."""
+        if self.optimizer is None:
+            return
+        self._settings_then = _copies_of(self.settings)
+        self._places = []
+        self._copies.outdate(self._names[StageTensor.GRADIENT])
+        self.is_pending = True
+
+    def offload(self, tensor: StageTensor) -> None:
+        """Begin to copy a tensor to the host, if there is anything of it."""
+        if tensor is StageTensor.GRADIENT:
+            if not self.is_pending:
+                return
+            storages = self._note_places()
+        else:
+            storages = self._weights if tensor is StageTensor.WEIGHTS else self._states
+        if storages:
+            self._copies.offload(self._names[tensor], storages)
+
+    def prefetch(self, tensor: StageTensor) -> None:
+        """Begin to copy a tensor back from the host, if it has been there."""
+        name = self._names[tensor]
+        if tensor is StageTensor.GRADIENT:
+            if self.is_pending and self._places:
+                storages = [
+                    torch.UntypedStorage(size_bytes, device=self._device)
+                    for size_bytes in self._gradient_bytes
+                ]
+                self._copies.prefetch(name, storages)
+                for parameter, place, index in self._places:
+                    parameter.grad = place.on(storages[index])
+            return
+        is_weights = tensor is StageTensor.WEIGHTS
+        storages = self._weights if is_weights else self._states
+        sizes = self._weight_bytes if is_weights else self._state_bytes
+        if not storages:
+            return
+        for storage, size_bytes in zip(storages, sizes, strict=True):
+            if not storage.nbytes():
+                storage.resize_(size_bytes)
+        self._copies.prefetch(name, storages)
+
+    def drop(self, tensor: StageTensor) -> None:
+        """Free a tensor on the device."""
+        name = self._names[tensor]
+        self._copies.await_arrival(name)
+        self._copies.release(name)
+        if tensor is StageTensor.GRADIENT:
+            self._forget_gradients()
+            return
+        for storage in self._weights if tensor is StageTensor.WEIGHTS else self._states:
+            storage.resize_(0)
+
+    def update(self) -> None:
+        """Update on the device, if there is a gradient."""
+        if not self.is_pending or self.optimizer is None:
+            return
+        for tensor in (StageTensor.WEIGHTS, StageTensor.STATES, StageTensor.GRADIENT):
+            self._copies.await_arrival(self._names[tensor])
+            self._copies.release(self._names[tensor])
+        _set(self.optimizer, self._settings_then)
+        self.optimizer.step()
+        self._forget_gradients()
+        self.is_pending = False
+        self._find_states()
+        for tensor in (StageTensor.WEIGHTS, StageTensor.STATES):
+            self._copies.outdate(self._names[tensor])
+
+    def host_update(self) -> Callable[[], None]:
+        """Return the update on the host, for the thread that runs it; nothing is pending then.
+
+        The gradient is on its way to the host or there. The copy of the weights on the device is an
+        old one from now on.
+        """
+        if not self.is_pending or self.optimizer is None:
+            return _do_nothing
+        self.is_pending = False
+        optimizer, places, settings = self.optimizer, self._places, self._settings_then
+        twin_of = {
+            id(parameter): twin for parameter, twin in zip(self._trained, self._twins, strict=True)
+        }
+
+        def run() -> None:
+            gradients = self._copies.on_host(self._names[StageTensor.GRADIENT]) if places else []
+            self._copies.on_host(self._names[StageTensor.WEIGHTS])
+            for parameter, place, index in places:
+                twin_of[id(parameter)].grad = place.on(gradients[index])
+            _set(optimizer, settings)
+            optimizer.step()
+            for twin in twin_of.values():
+                twin.grad = None
+
+        return run
+
+    def bring_back(self) -> None:
+        """Bring the weights and states to the device, where nothing is pending."""
+        for tensor in (StageTensor.WEIGHTS, StageTensor.STATES):
+            if not self.is_on_device(tensor):
+                self.prefetch(tensor)
+            self._copies.await_arrival(self._names[tensor])
+
+    def newest(self, parameter: nn.Parameter) -> Tensor:
+        """Return a copy of a parameter on the host, where nothing is pending."""
+        storage = parameter.untyped_storage()
+        if self._twins or not storage.nbytes():
+            hosted = self._copies.on_host(self._names[StageTensor.WEIGHTS])
+            index = [item._cdata for item in self._weights].index(storage._cdata)
+            return Place.of(parameter).on(hosted[index]).clone()
+        self.await_weights()
+        return parameter.detach().to("cpu", copy=True)
+
+    def on_device(self) -> Iterator[Tensor]:
+        """Yield the tensors of which something is on the device."""
+        yield from self._parameters
+        for parameter in self._trained:
+            if parameter.grad is not None:
+                yield parameter.grad
+        if self.optimizer is not None and not self._twins:
+            yield from _states_of(self.optimizer)
+
+    def _note_places(self) -> Storages:
+        """Note where each gradient is in its storage; return the storages."""
+        storages: dict[int, torch.UntypedStorage] = {}
+        self._places = []
+        for parameter in self._trained:
+            if parameter.grad is not None:
+                storage = parameter.grad.untyped_storage()
+                storages.setdefault(storage._cdata, storage)
+                index = list(storages).index(storage._cdata)
+                self._places.append((parameter, Place.of(parameter.grad), index))
+        self._gradient_bytes = [int(storage.nbytes()) for storage in storages.values()]
+        return list(storages.values())
+
+    def _forget_gradients(self) -> None:
+        for parameter in self._trained:
+            parameter.grad = None
+
+    def _find_states(self) -> None:
+        assert self.optimizer is not None
+        storages = {
+            storage._cdata: storage
+            for tensor in _states_of(self.optimizer)
+            if (storage := tensor.untyped_storage()).nbytes()
+        }
+        self._states = list(storages.values())
+        self._state_bytes = [int(storage.nbytes()) for storage in self._states]
+
+
+def _own_storages(parameters: Sequence[nn.Parameter], device: torch.device) -> Storages:
+    """Move parameters into storages of their own on a device, whose sizes can change."""
+    moved: dict[int, torch.UntypedStorage] = {}
+    old = {item.untyped_storage()._cdata: item.untyped_storage() for item in parameters}
+    for parameter in parameters:
+        key = parameter.untyped_storage()._cdata
+        if key not in moved:
+            moved[key] = torch.UntypedStorage(old[key].nbytes(), device=device)
+            moved[key].copy_(old[key])
+        parameter.data = Place.of(parameter.detach()).on(moved[key])
+    return [storage for storage in moved.values() if storage.nbytes()]
+
+
+def _states_of(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
+    """Yield the states of an optimizer that are more than a number."""
+    for state in optimizer.state.values():
+        for value in state.values():
+            if isinstance(value, Tensor) and value.dim():
+                yield value
+
+
+def _copies_of(groups: Settings) -> Settings:
+    """Return copies of parameter groups, without the parameters."""
+    return [
+        {
+            key: value.clone() if isinstance(value, Tensor) else value
+            for key, value in group.items()
+            if key != "params"
+        }
+        for group in groups
+    ]
+
+
+def _set(optimizer: torch.optim.Optimizer, settings: Settings) -> None:
+    for group, given in zip(optimizer.param_groups, settings, strict=True):
+        group.update(given)
+
+
+def _do_nothing() -> None:
+    """Do nothing: in the first period, updates of the step before have no gradient."""

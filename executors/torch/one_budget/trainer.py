@@ -1,0 +1,454 @@
+"""Trainer of a sequential model by a training schedule: weights, states and activations move."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.torch_chains.stage import check_sequential
+from jettison.instances.profilers.torch_graphs.storages import storage_bytes
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.training_chain.problem import TrainingChain
+from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
+from jettison.schedules.training_chain.first_state import first_state
+from jettison.schedules.training_chain.schedule import TrainingSchedule
+from jettison.schedules.training_chain.training_verdict import TrainingVerdict
+from jettison.solvers.core.result import Result
+from jettison.torch.accepted_replay import accepted_replay
+from jettison.torch.checkpointed_sequential import Loss, with_arguments
+from jettison.torch.errors import ExecutionError, Uncopied
+from jettison.torch.host_copies import host_copies
+from jettison.torch.one_budget.activations import StepActivations
+from jettison.torch.one_budget.host_processor import host_processor
+from jettison.torch.one_budget.issue_order import issue_order
+from jettison.torch.one_budget.memory_gauge import CpuGauge, Gauge, NoGauge
+from jettison.torch.one_budget.model_parts import (
+    check_optimizer,
+    device_of,
+    parameters_of_stages,
+    sizes_of_tensors,
+)
+from jettison.torch.one_budget.stage_weights import OptimizerOf, Settings, StageWeights
+from jettison.torch.schedule_run import RunStage
+
+_FORWARD, _ALL = TrainingEventKind.FORWARD, TrainingEventKind.FORWARD_ALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetPrediction:
+    """Predicted time and peaks of a step, by the replay.
+
+    Attributes
+    ----------
+    time_ns
+        Time of a step when steps follow one another.
+    peak_bytes
+        Memory of the device with all that is trained: weights, gradients, optimizer states,
+        activations and the batch; without buffers.
+    host_peak_bytes
+        Memory of the host.
+    bound_ns
+        Lower bound of the time of all schedules, where the solver has said one; else the time of a
+        step that computes nothing again and waits for nothing.
+    """
+
+    time_ns: int
+    peak_bytes: int
+    host_peak_bytes: int
+    bound_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredStep:
+    """Step that was measured.
+
+    Attributes
+    ----------
+    loss
+        The loss.
+    measured
+        Bytes of the device's memory at the peak, or nanoseconds.
+    """
+
+    loss: Tensor
+    measured: int
+
+
+class OneBudgetTrainer(Uncopied):
+    r"""Trainer of a sequential model whose steps run by a training schedule.
+
+    A call of `step` runs one period of the schedule: the step's forward and backward operations,
+    and updates. An update may come in the period after, before its weights are read again; `finish`
+    runs what is left. Losses and weights are those of plain training with one optimizer: a repeated
+    operation draws the same random numbers, and buffers such as running statistics are updated
+    once. On a CPU, with an optimizer that treats each parameter by itself, they are equal bit for
+    bit; where the host updates the weights of a GPU, as close as the two devices compute.
+
+    On a CPU, device and host are two parts of the same memory, and copies are real copies. On a GPU
+    transfers run on two streams beside the one that computes, through pinned memory that is
+    allocated once, and a thread runs the host's updates.
+
+    Until `close`, the model belongs to the trainer: weights that are not on the device have
+    storages of no bytes, and nothing but the trainer may read them.
+
+    Parameters
+    ----------
+    model
+        The stages. It is shared, not copied.
+    problem
+        The chain of the model, with one stage for each child and the loss, and its memory.
+    schedule
+        A schedule that the replay accepts.
+    optimizer
+        Makes the optimizer of some parameters, which must treat each parameter by itself:
+        ``lambda parameters: torch.optim.AdamW(parameters, lr=1e-4)``. It is called once per stage.
+    loss
+        A module or function of the output and further arguments.
+    device
+        The device that computes; that of the model's first parameter if it is not given.
+    result
+        What the solver has said of the schedule, with its bound; kept for the caller.
+
+    Attributes
+    ----------
+    schedule, chain
+        The schedule that runs, and the instance that it was made for.
+    predicted
+        Time and peaks of a step, by the replay.
+    result
+        As given.
+
+    Raises
+    ------
+    InputError
+        If the model does more than running its stages; if model and chain do not have the same
+        stages, stages share parameters, the optimizer needs a closure, or the replay rejects the
+        schedule.
+    """
+
+    def __init__(
+        self,
+        model: nn.Sequential,
+        problem: TrainingChain,
+        schedule: TrainingSchedule,
+        *,
+        optimizer: OptimizerOf,
+        loss: Loss,
+        device: torch.device | None = None,
+        result: Result | None = None,
+    ) -> None:
+        check_sequential(model)
+        if len(model) + 1 != len(problem.instance):
+            raise InputError(
+                f"{len(model)} stages, and {len(problem.instance)} in the chain",
+                field="model",
+                expected="take the chain of this model: its stages, then the loss",
+            )
+        parameters = parameters_of_stages(
+            [*model, loss], [stage.name for stage in problem.instance]
+        )
+        verdict = accepted_replay(problem, schedule)
+        assert isinstance(verdict, TrainingVerdict)
+        self.model = model
+        self.loss = loss
+        self.problem = problem
+        self.schedule = schedule
+        self.result = result
+        self.predicted = BudgetPrediction(
+            time_ns=schedule.period_ns,
+            peak_bytes=verdict.peak_bytes,
+            host_peak_bytes=verdict.host_peak_bytes,
+            bound_ns=problem.base_time_ns
+            if result is None or result.bound is None
+            else result.bound.time_ns,
+        )
+        self._device = device or device_of(parameters)
+        self._copies = host_copies(self._device)
+        self._host = host_processor(self._device)
+        self._order = issue_order(schedule, verdict, sizes_of_tensors(self.chain))
+        runs = Counter(event.stage for event in schedule.events if event.kind.is_forward)
+        self._repeated = frozenset(stage for stage, count in runs.items() if count > 1)
+        self._weights = self._place(parameters, optimizer)
+        self._is_usable = True
+        self._activations: StepActivations | None = None
+
+    def _place(
+        self, parameters: Sequence[Sequence[nn.Parameter]], optimizer: OptimizerOf
+    ) -> list[StageWeights]:
+        """Bring each stage where its first period expects it."""
+        for module in (*self.model, self.loss):
+            if isinstance(module, nn.Module):
+                for part in module.modules():
+                    for name, buffer in part.named_buffers(recurse=False):
+                        part._buffers[name] = buffer.to(self._device)
+        found = []
+        first = first_state(self.chain, self.schedule.events)
+        for number, (own, state) in enumerate(zip(parameters, first, strict=True), start=1):
+            stage = StageWeights(
+                number,
+                own,
+                self._device,
+                optimizer,
+                self._copies,
+                updates_on_host=state.updates_on_host,
+            )
+            if stage.optimizer is not None:
+                check_optimizer(stage.optimizer)
+            block = state.blocks[StageTensor.WEIGHTS]
+            if block.hosted_version is not None or not block.is_resident:
+                stage.offload(StageTensor.WEIGHTS)
+            if not block.is_resident:
+                stage.drop(StageTensor.WEIGHTS)
+            found.append(stage)
+        return found
+
+    @property
+    def chain(self) -> Chain:
+        """The chain that the schedule was made for."""
+        return self.problem.instance
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of all parameter groups of all stages, such as ``lr``; they may be changed.
+
+        A change holds for the updates of steps that follow, whenever these run.
+        """
+        return [group for stage in self._weights for group in stage.settings]
+
+    def step(self, batch: Tensor, *loss_arguments: Any) -> Tensor:
+        """Train on one batch; return the loss.
+
+        Raises
+        ------
+        InputError
+            If an argument is not on the device, or a stage cannot run by a schedule.
+        ExecutionError
+            If the trainer is closed, or an earlier step ended with an error.
+        """
+        return self._step(batch, loss_arguments, NoGauge())
+
+    def measure_peak(self, batch: Tensor, *loss_arguments: Any) -> MeasuredStep:
+        """Train on one batch, and measure the peak of the device's memory.
+
+        On a CPU, the storages that are held and what operations take beside them, to the byte; on a
+        GPU what the allocator has handed out, in its blocks, without what others held before.
+        """
+        if self._device.type != "cuda":
+            gauge = CpuGauge(self._held_bytes)
+            with gauge:
+                loss = self._step(batch, loss_arguments, gauge)
+            return MeasuredStep(loss=loss, measured=gauge.peak_bytes)
+        torch.cuda.synchronize(self._device)
+        batch_bytes = sum(storage_bytes([batch]).values())
+        others = torch.cuda.memory_allocated(self._device) - self._held_bytes() - batch_bytes
+        torch.cuda.reset_peak_memory_stats(self._device)
+        loss = self.step(batch, *loss_arguments)
+        torch.cuda.synchronize(self._device)
+        peak_bytes = int(torch.cuda.max_memory_allocated(self._device)) - others
+        return MeasuredStep(loss=loss, measured=peak_bytes)
+
+    def measure_time(self, batch: Tensor, *loss_arguments: Any, steps: int = 1) -> MeasuredStep:
+        """Train some steps on one batch, and measure the mean time of one, by the wall clock."""
+        self._synchronize()
+        before = time.perf_counter_ns()
+        for _ in range(steps):
+            loss = self.step(batch, *loss_arguments)
+        self._synchronize()
+        return MeasuredStep(loss=loss, measured=(time.perf_counter_ns() - before) // steps)
+
+    def finish(self) -> None:
+        """Run the updates that a step has left to the next; training may go on.
+
+        Weights and states are where a period expects them afterwards.
+        """
+        self._check_usable()
+        for number, stage in enumerate(self._weights, start=1):
+            self._host.wait(number)
+            if stage.is_pending:
+                self._update_now(stage)
+        self._synchronize()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the weights and buffers of the model on the host, all updates made.
+
+        The model itself need not fit the device for this.
+        """
+        self.finish()
+        stage_of = {
+            id(parameter): stage for stage in self._weights for parameter in stage.parameters
+        }
+        named = dict(self.model.named_parameters(remove_duplicate=False))
+        return {
+            name: stage_of[id(named[name])].newest(named[name])
+            if name in named
+            else item.detach().to("cpu", copy=True)
+            for name, item in self.model.state_dict().items()
+        }
+
+    def close(self) -> None:
+        """Run what is left, bring all weights back to the device, and give the model back.
+
+        The device needs memory for all weights; `state_dict` does not.
+        """
+        self.finish()
+        for stage in self._weights:
+            stage.bring_back()
+        self._synchronize()
+        self._host.close()
+        self._is_usable = False
+
+    def _update_now(self, stage: StageWeights) -> None:
+        if stage.updates_on_host:
+            stage.offload(StageTensor.GRADIENT)
+            stage.host_update()()
+            stage.drop(StageTensor.GRADIENT)
+            if stage.is_on_device(StageTensor.WEIGHTS):
+                stage.prefetch(StageTensor.WEIGHTS)
+            return
+        moved = [
+            tensor
+            for tensor in (StageTensor.WEIGHTS, StageTensor.STATES)
+            if not stage.is_on_device(tensor)
+        ]
+        for tensor in moved:
+            stage.prefetch(tensor)
+        if not stage.has_gradient:
+            stage.prefetch(StageTensor.GRADIENT)
+        stage.update()
+        for tensor in moved:
+            stage.offload(tensor)
+            stage.drop(tensor)
+
+    def _step(self, batch: Tensor, loss_arguments: Sequence[Any], gauge: Gauge) -> Tensor:
+        self._check_usable()
+        self._check_arguments(batch, loss_arguments)
+        self._is_usable = False
+        self._activations = StepActivations(
+            self._run_stages(loss_arguments),
+            batch,
+            loss_arguments,
+            self._copies,
+            self._repeated,
+            self._staying,
+        )
+        loss: Tensor | None = None
+        with torch.no_grad():
+            for event in self._order:
+                gauge.look()
+                if not event.kind.is_computation:
+                    self._move(event, self._activations)
+                    continue
+                with gauge.operation(event):
+                    output = self._compute(event, self._activations)
+                if output is not None and event.stage == len(self.chain) and loss is None:
+                    loss = output.clone()
+                # It lives as long as the activations hold it.
+                del output
+        gauge.look()
+        self._activations = None
+        self._is_usable = True
+        assert loss is not None
+        return loss
+
+    def _compute(self, event: TrainingEvent, activations: StepActivations) -> Tensor | None:
+        number = event.stage
+        stage = self._weights[number - 1]
+        if event.kind is TrainingEventKind.HOST_UPDATE:
+            self._host.submit(number, stage.host_update())
+            return None
+        if event.kind is TrainingEventKind.UPDATE:
+            stage.update()
+            return None
+        stage.await_weights()
+        if event.kind is _FORWARD:
+            return activations.forward(number)
+        if event.kind is _ALL:
+            return activations.forward_all(number)
+        activations.backward(number)
+        stage.note_gradient()
+        return None
+
+    def _move(self, event: TrainingEvent, activations: StepActivations) -> None:
+        assert event.tensor is not None
+        if event.tensor.is_activation:
+            move = {
+                TrainingEventKind.OFFLOAD: activations.offload,
+                TrainingEventKind.PREFETCH: activations.prefetch,
+                TrainingEventKind.DROP: activations.drop,
+            }[event.kind]
+            move(event.tensor, event.stage)
+            return
+        stage = self._weights[event.stage - 1]
+        if event.kind is TrainingEventKind.OFFLOAD:
+            self._host.wait(event.stage)
+            stage.offload(event.tensor)
+        elif event.kind is TrainingEventKind.PREFETCH:
+            self._host.wait(event.stage)
+            stage.prefetch(event.tensor)
+        else:
+            stage.drop(event.tensor)
+
+    def _run_stages(self, loss_arguments: Sequence[Any]) -> list[RunStage]:
+        needs_gradient = False
+        stages = []
+        for given, module, weights in zip(
+            self.chain, (*self.model, self.loss), self._weights, strict=True
+        ):
+            needs_gradient = needs_gradient or weights.optimizer is not None
+            call = module
+            if given is self.chain.stages[-1] and loss_arguments:
+                call = with_arguments(module, tuple(loss_arguments))
+            stages.append(RunStage(given.name, call, needs_gradient))
+        return stages
+
+    def _staying(self, number: int) -> list[Tensor]:
+        module = self.loss if number == len(self.chain) else self.model[number - 1]
+        if not isinstance(module, nn.Module):
+            return []
+        return [*module.parameters(), *module.buffers()]
+
+    def _held_bytes(self) -> int:
+        """Return what is on the device now."""
+        found = storage_bytes(item for stage in self._weights for item in stage.on_device())
+        if self._activations is not None:
+            found |= self._activations.storages()
+        return sum(found.values())
+
+    def _check_usable(self) -> None:
+        if not self._is_usable:
+            raise ExecutionError(
+                "the trainer is closed, or one of its steps has ended with an error; make a new one"
+            )
+
+    def _check_arguments(self, batch: object, loss_arguments: Sequence[Any]) -> None:
+        check_sequential(self.model)
+        if not isinstance(batch, Tensor):
+            raise InputError(
+                f"a {type(batch).__name__} is not a tensor",
+                field="batch",
+                expected="give one batch as a tensor",
+            )
+        for item in (batch, *loss_arguments):
+            if isinstance(item, Tensor) and item.device.type != self._device.type:
+                raise InputError(
+                    f"a tensor on {item.device}",
+                    field="batch",
+                    expected=f'move it with .to("{self._device}")',
+                )
+            if isinstance(item, Tensor) and item.requires_grad:
+                raise InputError(
+                    "a tensor that requires a gradient, which no stage would pass on",
+                    field="batch",
+                    expected="detach() it",
+                )
+
+    def _synchronize(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
