@@ -16,6 +16,7 @@ Rows are written as they come, so that a run that is cut short keeps what it has
 from __future__ import annotations
 
 import argparse
+import copy
 import csv
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from statistics import median_low
 from typing import Any
 
 import torch
+from torch import nn
 
 from jettison.instances.catalog import save
 from jettison.instances.core.errors import JettisonError
@@ -43,6 +45,7 @@ from jettison.torch import (
     checkpoint_sequential_optimal,
     compiled,
     trace_step_program,
+    train_in_one_budget,
 )
 from jettison.torch.captured.step import CapturedStep
 
@@ -61,8 +64,12 @@ GRAPHS: dict[str, dict[str, Any]] = {
     "resnet50": {"batch": 32, "input_size": 224},
     "gpt2-small": {"batch": 4, "input_size": 512},
 }
-SHARES = ("80%", "60%", "40%")
-GRAPH_SHARES = ("80%", "60%")
+SHARES = ("70%", "50%")
+GRAPH_SHARES = ("60%",)
+BUDGETS: dict[str, dict[str, Any]] = {
+    "gpt2-medium": {"batch": 4, "input_size": 1024, "dropout": 0.0},
+}
+BUDGET_SHARES = ("60%", "35%")
 COMPILED: dict[str, dict[str, Any]] = {
     "gpt2-small": {"batch": 4, "input_size": 512},
     "vit-b16": {"batch": 16, "input_size": 224},
@@ -70,6 +77,7 @@ COMPILED: dict[str, dict[str, Any]] = {
 }
 BACKENDS = ("aot_eager", "inductor")
 LINK_BYTES = 2**28
+SOLVE_S = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +123,12 @@ def link_bytes_per_s(device: torch.device = DEVICE) -> dict[str, int]:
         up()
 
     found = {}
-    for name, copy in (("down", down), ("up", up), ("both", both)):
+    for name, begin_copy in (("down", down), ("up", up), ("both", both)):
         seconds = []
         for _ in range(6):
             torch.cuda.synchronize(device)
             begin = time.perf_counter()
-            copy()
+            begin_copy()
             torch.cuda.synchronize(device)
             seconds.append(time.perf_counter() - begin)
         found[name] = int(LINK_BYTES / median_low(seconds[1:]))
@@ -220,7 +228,7 @@ def chain_row(
         memory=row.share,
         bandwidth=link if row.plan == "remat-offload-chain" else None,
         loss=work.loss,
-        time_limit=20.0,
+        time_limit=SOLVE_S,
     )
     step = step_of(work, scheduled)
     plain()
@@ -274,7 +282,7 @@ def graph_rows(
     base_ns, count = program.graph.base_time_ns, len(program.graph)
     for share in GRAPH_SHARES:
         problem = RematGraph(program.graph, share)
-        result = solve(problem, time_limit=15)
+        result = solve(problem, time_limit=SOLVE_S)
         for plan, executor in (
             ("remat-graph", CheckpointedStep),
             ("remat-graph, CUDA graphs", CapturedStep),
@@ -339,7 +347,7 @@ def compiled_rows(name: str, sizes: dict[str, Any], short: str, repeats: int) ->
             plain_bytes, _ = peak_of(usual)
             _, usual_ns = turns_of(plain, usual, repeats)
             torch.compiler.reset()
-            planned = compiled(work.model, memory=row.share, backend=backend, time_limit=15)
+            planned = compiled(work.model, memory=row.share, backend=backend, time_limit=SOLVE_S)
             step = step_of(work, lambda x, run=planned: work.loss(run(x)))
             step()
             found = apart(gradients_of(work), expected)
@@ -366,11 +374,90 @@ def compiled_rows(name: str, sizes: dict[str, Any], short: str, repeats: int) ->
             yield failed(row, error)
 
 
+def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """Return the optimizer of some parameters."""
+    return torch.optim.AdamW(parameters, lr=1e-4, fused=True)
+
+
+def usual_training(work: Workload, repeats: int) -> tuple[int, int, list[float]]:
+    """Return time, peak and first losses of plain steps with their optimizer, on a copy."""
+    model = copy.deepcopy(work.model)
+    optimizer = adam(list(model.parameters()))
+    losses: list[float] = []
+
+    def step() -> None:
+        optimizer.zero_grad()
+        value = work.loss(model(work.sample_input))
+        value.backward()
+        optimizer.step()
+        losses.append(float(value.detach()))
+
+    for _ in range(2):
+        step()
+    rise_bytes, _ = peak_of(step)
+    # What is there before a step: weights, gradients and two states of Adam.
+    held_bytes = 4 * sum(item.nbytes for item in model.parameters())
+    time_ns = median_low(duration_ns(step, DEVICE) for _ in range(repeats))
+    return time_ns, rise_bytes + held_bytes, losses
+
+
+def budget_rows(
+    name: str, sizes: dict[str, Any], short: str, link: int, repeats: int, folder: Path
+) -> Iterator[Row]:
+    """Yield the rows of steps with their optimizer, everything planned in one memory."""
+    label = f"{name}-training-b{sizes['batch']}-{sizes['input_size']}-{short}"
+    plain_ns = plain_bytes = None
+    for share in BUDGET_SHARES:
+        work = build(name, **sizes).to(DEVICE)
+        # A stage's weights have one place: the head has its own.
+        head = work.model[-1][1]
+        head.weight = nn.Parameter(head.weight.detach().clone())
+        batch = work.sample_input
+        expected: list[float] = []
+        if plain_ns is None:
+            plain_ns, plain_bytes, expected = usual_training(work, repeats)
+        row = Row(short, name, len(work.model) + 1, "training-chain", share, 0, plain_ns)
+        try:
+            trainer = train_in_one_budget(
+                work.model,
+                optimizer=adam,
+                loss=work.loss,
+                memory=share,
+                bandwidth=link,
+                sample_input=batch,
+                time_limit=4 * SOLVE_S,
+            )
+            chain = trainer.problem.instance
+            save(chain, folder / f"{label}.json")
+            found = [float(trainer.step(batch)) for _ in range(3)]
+            measured_ns = trainer.measure_time(batch, steps=repeats).measured
+            last = trainer.measure_peak(batch)
+            bound = trainer.predicted.bound_ns
+            yield replace(
+                row,
+                base_ns=chain.base_time_ns if bound is None else bound,
+                predicted_ns=trainer.predicted.time_ns,
+                measured_ns=measured_ns,
+                limit_bytes=trainer.problem.memory_bytes,
+                plain_bytes=plain_bytes,
+                predicted_bytes=trainer.predicted.peak_bytes,
+                measured_bytes=int(last.measured),
+                reserved_bytes=(
+                    torch.cuda.max_memory_reserved(DEVICE) if DEVICE.type == "cuda" else None
+                ),
+                gradients=f"losses {found} beside {expected[:3]}",
+            )
+            trainer.close()
+        except (JettisonError, RuntimeError) as error:
+            yield failed(row, error)
+
+
 def main() -> None:
     """Measure, print and write the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chains", nargs="*", choices=CHAINS, default=list(CHAINS))
     parser.add_argument("--graphs", nargs="*", choices=GRAPHS, default=list(GRAPHS))
+    parser.add_argument("--budgets", nargs="*", choices=BUDGETS, default=list(BUDGETS))
     parser.add_argument("--compiled", nargs="*", choices=COMPILED, default=list(COMPILED))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--batch", type=int, help="of all models, in place of their own")
@@ -378,7 +465,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("gpu_steps.csv"))
     parser.add_argument("--instances", type=Path, default=Path("gpu_instances"))
     options = parser.parse_args()
-    for sizes in (*CHAINS.values(), *GRAPHS.values(), *COMPILED.values()):
+    for sizes in (*CHAINS.values(), *GRAPHS.values(), *COMPILED.values(), *BUDGETS.values()):
         for key in ("batch", "input_size"):
             if (given := getattr(options, key)) is not None:
                 sizes[key] = given
@@ -403,11 +490,14 @@ def main() -> None:
                 return chain_rows(name, CHAINS[name], short, slower, repeats, folder)
             if kind == "graph":
                 return graph_rows(name, GRAPHS[name], short, repeats, folder)
+            if kind == "budget":
+                return budget_rows(name, BUDGETS[name], short, slower, repeats, folder)
             return compiled_rows(name, COMPILED[name], short, repeats)
 
         for kind, names in (
-            ("chain", options.chains),
+            ("budget", options.budgets),
             ("compiled", options.compiled),
+            ("chain", options.chains),
             ("graph", options.graphs),
         ):
             for name in names:

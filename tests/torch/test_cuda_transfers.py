@@ -103,8 +103,8 @@ def test_the_peak_with_transfers_is_within_the_memory(memory: str) -> None:
     )
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    # A thread of autograd makes a handle of cuBLAS at its first product, with a workspace that stays:
-    # 32 MiB on a Hopper.
+    # A thread of autograd makes a handle of cuBLAS at its first product, with a workspace that
+    # stays: 32 MiB on a Hopper.
     for _ in range(4):
         scheduled(x).mean().backward()
     with CudaMemoryMeter(x.device) as meter, meter.window() as window:
