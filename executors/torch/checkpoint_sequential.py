@@ -24,6 +24,7 @@ from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.solve import solve
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Loss
+from jettison.torch.held_input import with_input, without_input
 from jettison.torch.no_schedule import no_schedule_error
 
 
@@ -141,15 +142,19 @@ def _planned(
     time_limit: float | None,
     loss: Loss | None,
 ) -> CheckpointedSequential:
-    problem: RematChain | RematOffloadChain
     if bandwidth is None:
         problem = RematChain(chain, memory)
-    else:
-        problem = RematOffloadChain(chain, memory, bandwidth)
-    result = solve(problem, method, time_limit=time_limit)
-    if not isinstance(result.schedule, ChainSchedule | OffloadSchedule):
-        raise no_schedule_error(problem, result)
-    return CheckpointedSequential(sequential, problem, result.schedule, loss=loss)
+        result = solve(problem, method, time_limit=time_limit)
+        if not isinstance(result.schedule, ChainSchedule):
+            raise no_schedule_error(problem, result)
+        return CheckpointedSequential(sequential, problem, result.schedule, loss=loss)
+    moving = RematOffloadChain(chain, memory, bandwidth)
+    planned = without_input(moving)
+    found = solve(planned or moving, method, time_limit=time_limit)
+    if not isinstance(found.schedule, OffloadSchedule):
+        held_bytes = 0 if planned is None else chain.input_bytes
+        raise no_schedule_error(moving, found, besides_bytes=held_bytes)
+    return CheckpointedSequential(sequential, moving, with_input(found.schedule), loss=loss)
 
 
 def _taken_bytes(scheduled: CheckpointedSequential) -> int:

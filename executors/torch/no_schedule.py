@@ -9,10 +9,15 @@ from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.result import Result
 
 
-def no_schedule_error(problem: Problem, result: Result) -> InputError:
-    """Return an error with the least memory that would be enough, where it is known."""
+def no_schedule_error(problem: Problem, result: Result, besides_bytes: int = 0) -> InputError:
+    """Return an error with the least memory that would be enough, where it is known.
+
+    `besides_bytes` is what was taken off the memory before the method was asked.
+    """
     proof = result.infeasibility
     least = None if proof is None else proof.least_memory_bytes
+    if least is not None:
+        least += besides_bytes
     if proof is None or least is None:
         expected = "give more memory or time"
     elif proof.is_exact:

@@ -204,3 +204,19 @@ def test_arguments_of_the_loss_are_measured_and_passed_on() -> None:
     assert scheduled(x, labels).shape == ()
     # Log-probabilities of 8 x 8 float32 are saved for the backward pass.
     assert scheduled.chain.stages[-1].saved_bytes >= 256
+
+
+@pytest.mark.parametrize("memory", ["60%", "75%"])
+def test_an_input_that_the_caller_holds_is_never_sent_away(memory: str) -> None:
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.Tanh()) for _ in range(6)])
+    x = torch.randn(512, 64)
+    chain = profile_chain(model, x, name="wide", model_name="wide", warmup=0, repeats=1)
+    # A link so fast that whatever is sent costs nothing, and an input worth sending.
+    scheduled = executor.checkpoint_sequential_optimal(
+        model, chain=chain, memory=memory, bandwidth="1000GB/s"
+    )
+    operations = [str(item) for item in scheduled.schedule.operations]
+    assert any(item.startswith("O") for item in operations)
+    assert not {"O 0", "D 0", "P 0", "F_none 1"} & set(operations)
+    assert scheduled.predicted.peak_bytes <= scheduled.problem.memory_bytes
+    assert scheduled.problem.instance == chain

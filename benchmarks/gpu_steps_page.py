@@ -1,0 +1,71 @@
+"""Table of steps on a GPU beside what their plans predict, from the record into its page.
+
+python -m benchmarks.gpu_steps_page
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+HERE = Path(__file__).parent
+RECORD = HERE / "gpu_steps.csv"
+PAGE = HERE.parent / "docs" / "on_a_gpu.md"
+BEGIN, END = "<!-- gpu_steps: begin -->", "<!-- gpu_steps: end -->"
+_MIB = 2**20
+_MS = 1e6
+
+
+def table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the table of the page, and the means below it."""
+    lines = [
+        "| step | plan | memory | time predicted | measured | plain | peak predicted | measured |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    run = [row for row in rows if row["measured_ns"]]
+    for row in run:
+        times = [f"{int(row[name]) / _MS:.1f} ms" for name in ("predicted_ns", "measured_ns")]
+        peaks = [
+            f"{int(row[name]) / _MIB:,.0f} MiB" if row[name] else ""
+            for name in ("predicted_bytes", "measured_bytes")
+        ]
+        plain = f"{int(row['plain_ns']) / _MS:.1f} ms"
+        cells = [row["model"], row["plan"], row["share"], *times, plain, *peaks]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, "", _means(run)]
+
+
+def _means(rows: Sequence[Mapping[str, str]]) -> str:
+    sized = [row for row in rows if row["measured_bytes"]]
+    still = [row for row in sized if "offload" not in row["plan"]]
+    sent = [row for row in sized if "offload" in row["plan"]]
+    return (
+        f"Predicted peaks are off by {_off(still, 'bytes'):.2%} on average, at most "
+        f"{_off(still, 'bytes', max):.2%}; with copies of activations to the host by "
+        f"{_off(sent, 'bytes'):.1%}, at most {_off(sent, 'bytes', max):.1%}."
+    )
+
+
+def _off(rows: Sequence[Mapping[str, str]], unit: str, of: object = fmean) -> float:
+    assert callable(of)
+    return float(
+        of(abs(int(row[f"predicted_{unit}"]) / int(row[f"measured_{unit}"]) - 1) for row in rows)
+    )
+
+
+def main() -> None:
+    """Replace the table of the page; the file is replaced as a whole."""
+    with RECORD.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    beside = PAGE.with_suffix(".new")
+    beside.write_text("\n".join([before + BEGIN, *table(rows), END + after]), encoding="utf-8")
+    beside.replace(PAGE)
+
+
+if __name__ == "__main__":
+    main()
