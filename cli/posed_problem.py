@@ -41,12 +41,22 @@ def check_options(kind: ProblemKind[Any], resources: Resources) -> None:
     InputError
         If one is missing, or two say the same.
     """
-    twice = resources.memory is not None and resources.alpha is not None
-    if twice or ("memory" in kind.needs and not resources.says_memory):
+    given = [
+        f"--{field}"
+        for field in ("memory", "alpha", "card")
+        if getattr(resources, field) is not None
+    ]
+    if len(given) > 1 or ("memory" in kind.needs and not given):
         raise InputError(
-            "--memory and --alpha are both given" if twice else "no amount is given",
-            field="memory",
-            expected="write --memory 40% or --alpha 0.2",
+            f"{' and '.join(given)} are both given" if given else "no amount is given",
+            field="card" if "--card" in given else "memory",
+            expected="write --memory 40%, --alpha 0.2, or --card 96GiB --resident 3GiB",
+        )
+    if resources.resident is not None and resources.card is None:
+        raise InputError(
+            f"--resident {resources.resident} is taken off a card, and none is given",
+            field="resident",
+            expected="write --card 96GiB --resident 3GiB, or leave it out",
         )
     for field, example in (("devices", 8), ("microbatches", 32)):
         if field in kind.needs and getattr(resources, field) is None:

@@ -19,6 +19,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Evidence
+from jettison.solvers.core.card_keys import card_of
 from jettison.solvers.core.certified import empty_classes, refutation, with_certified_bounds
 from jettison.solvers.core.registry import find_method, kind_of, methods_of
 from jettison.solvers.core.result import Result
@@ -127,6 +128,7 @@ def compare(
 def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
     has_link = first.link is not None
+    has_card = any(card_of(result.problem) is not None for result in results)
     # Beside a bound for a class of schedules the bound for all schedules is shown as well.
     has_classes = any(
         result.bound is not None and result.bound.valid_for is not ScheduleClass.ALL
@@ -141,6 +143,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
             "-" if result.time_ns is None else format_ns(result.time_ns, _DIGITS),
             _overhead(result),
             "-" if result.peak_bytes is None else format_bytes(result.peak_bytes),
+            *([_of_card(result)] if has_card else []),
             "-" if result.lower_bound_ns is None else format_ns(result.lower_bound_ns, _DIGITS),
             "-" if result.bound is None else str(result.bound.valid_for),
             *([_of_all(result)] if has_classes else []),
@@ -159,6 +162,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
         " time",
         " overhead",
         " peak",
+        *([" of the card"] if has_card else []),
         " bound",
         "valid for",
         *([" all schedules"] if has_classes else []),
@@ -192,6 +196,18 @@ def _print_not_applicable(results: list[Result]) -> None:
     }
     for method, reason in reasons.items():
         typer.echo(f"{method} does not apply: {reason}")
+
+
+def _of_card(result: Result) -> str:
+    """Write the peak of a schedule on its card, or the least card where nothing fits."""
+    card, proof = card_of(result.problem), result.infeasibility
+    if card is None:
+        return "-"
+    if result.peak_bytes is not None:
+        return format_bytes(card.with_plan(result.peak_bytes))
+    if proof is None or proof.least_memory_bytes is None:
+        return "-"
+    return f"at least {format_bytes(card.with_plan(proof.least_memory_bytes))}"
 
 
 def _of_all(result: Result) -> str:

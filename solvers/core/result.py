@@ -14,6 +14,7 @@ from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_claim import ScheduleClaim
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
+from jettison.solvers.core.card_keys import card_keys
 from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import Infeasibility, Outcome
 from jettison.solvers.core.problem import Problem
@@ -237,6 +238,7 @@ class Result:
     def to_json(self) -> dict[str, object]:
         """Return the keys that every result has on the command line; absent values are None."""
         infeasible = self.infeasibility
+        least_bytes = None if infeasible is None else infeasible.least_memory_bytes
         kind, link = kind_of(self.problem), self.problem.link
         return {
             "status": self.status,
@@ -245,6 +247,7 @@ class Result:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
+            **card_keys(self.problem, self.peak_bytes, least_bytes),
             **link_keys(link),
             "transfers": kind.transfers(self.problem),
             "method": self.method,
@@ -259,7 +262,7 @@ class Result:
             **certified_keys(self.certified_bound),
             "gap": self.gap,
             **kind.spent(self.replay),
-            "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
+            "least_memory_bytes": least_bytes,
             "infeasible_for": None if infeasible is None else str(infeasible.valid_for),
             "needed_by": None if infeasible is None else infeasible.needed_by,
             "seconds": round(self.seconds, 6),
