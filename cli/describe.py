@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
-from jettison.instances.core.card import Card, ResidentSource
+from jettison.instances.core.card import Card, ResidentSource, as_card
 from jettison.instances.core.units import NANOSECOND_UNITS, exact_bytes, format_bytes, format_ns
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
-from jettison.solvers.core.card_keys import card_of
 from jettison.solvers.core.outcome import Infeasibility
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import kind_of
@@ -35,7 +34,7 @@ def duration(problem: Problem, time_ns: int) -> str:
 def problem_rows(problem: Problem) -> Rows:
     """Return the rows on the problem: instance, card, memory and link."""
     rows = [("problem", f"{problem.problem} {problem.instance.name}")]
-    card = card_of(problem)
+    card = as_card(problem.memory)
     if card is not None:
         rows += _card_rows(card)
     rows.append(("memory", exact_bytes(problem.memory_bytes)))
@@ -68,7 +67,7 @@ _RESIDENT_SOURCES = {
 def peak_rows(problem: Problem, peak_bytes: int) -> Rows:
     """Return the rows on the peak of a schedule, and of the whole card where there is one."""
     rows = [("peak", exact_bytes(peak_bytes))]
-    card = card_of(problem)
+    card = as_card(problem.memory)
     if card is not None:
         rows.append(("peak of the card", exact_bytes(card.with_plan(peak_bytes))))
     return rows
@@ -103,7 +102,7 @@ def limit_rows(
             return rows
         word = "least memory" if infeasibility.is_exact else "least memory, at least"
         rows = [(word, exact_bytes(infeasibility.least_memory_bytes))]
-        card = card_of(problem)
+        card = as_card(problem.memory)
         if card is not None:
             least_card_bytes = card.with_plan(infeasibility.least_memory_bytes)
             rows.append((word.replace("memory", "card"), exact_bytes(least_card_bytes)))

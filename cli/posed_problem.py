@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from jettison.instances.catalog import load
+from jettison.instances.core.card import ResidentSource, as_card
 from jettison.instances.core.errors import InputError
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.problem import Problem
@@ -30,6 +31,12 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
     note = kind.note_on(loaded)
     if note is not None:
         sys.stderr.write(f"note: {note}\n")
+    card = as_card(posed.memory)
+    if card is not None and card.resident_source is ResidentSource.NOT_RECORDED:
+        sys.stderr.write(
+            f"note: {posed.instance.name} records no resident bytes, and none are taken off the "
+            "card; --resident says how many there are\n"
+        )
     return posed
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.atomic_file import replacing
-from jettison.instances.core.card import card_text
+from jettison.instances.core.card import CARD_KEYS, card_text
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.card_keys import CARD_KEYS
 from jettison.solvers.core.gap import gap_of
 from jettison.studies.result_folder import ResultFolder
 

@@ -15,11 +15,11 @@ from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.search_log import RunLogs
+from jettison.instances.core.card import as_card
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Evidence
-from jettison.solvers.core.card_keys import card_of
 from jettison.solvers.core.certified import empty_classes, refutation, with_certified_bounds
 from jettison.solvers.core.registry import find_method, kind_of, methods_of
 from jettison.solvers.core.result import Result
@@ -128,7 +128,7 @@ def compare(
 def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
     has_link = first.link is not None
-    has_card = any(card_of(result.problem) is not None for result in results)
+    has_card = any(as_card(result.problem.memory) is not None for result in results)
     # Beside a bound for a class of schedules the bound for all schedules is shown as well.
     has_classes = any(
         result.bound is not None and result.bound.valid_for is not ScheduleClass.ALL
@@ -200,7 +200,7 @@ def _print_not_applicable(results: list[Result]) -> None:
 
 def _of_card(result: Result) -> str:
     """Write the peak of a schedule on its card, or the least card where nothing fits."""
-    card, proof = card_of(result.problem), result.infeasibility
+    card, proof = as_card(result.problem.memory), result.infeasibility
     if card is None:
         return "-"
     if result.peak_bytes is not None:

@@ -177,6 +177,47 @@ def card_text(card: str, resident: str | None) -> str:
     return f"{_PREFIX}{card}" + ("" if resident is None else f"{_RESIDENT}{resident}")
 
 
+def as_card(memory: object) -> Card | None:
+    """Return the memory of a problem if it is that of a card."""
+    return memory if isinstance(memory, Card) else None
+
+
+def card_keys(
+    memory: object, peak_bytes: int | None, least_memory_bytes: int | None
+) -> dict[str, object]:
+    """Return the JSON keys on the card of a problem; all are None without one.
+
+    Parameters
+    ----------
+    memory
+        The memory of the problem.
+    peak_bytes
+        The peak of the schedule, to which the resident bytes are added.
+    least_memory_bytes
+        The least memory of a proof that nothing fits: with the resident bytes, the least card.
+    """
+    card = as_card(memory)
+    if card is None:
+        return dict.fromkeys(CARD_KEYS)
+    least = None if least_memory_bytes is None else card.with_plan(least_memory_bytes)
+    return {
+        "card_bytes": card.card_bytes,
+        "resident_bytes": card.resident_bytes,
+        "resident_source": str(card.resident_source),
+        "card_peak_bytes": None if peak_bytes is None else card.with_plan(peak_bytes),
+        "least_card_bytes": least,
+    }
+
+
+CARD_KEYS = (
+    "card_bytes",
+    "resident_bytes",
+    "resident_source",
+    "card_peak_bytes",
+    "least_card_bytes",
+)
+
+
 def _read_size(text: str) -> int:
     if text in NAMED_CARDS:
         return NAMED_CARDS[text].usable_bytes

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
 
+from jettison.instances.core.card import card_keys
 from jettison.instances.core.errors import InputError, JettisonError
 from jettison.instances.core.link import link_keys
 from jettison.schedules.core.any_schedule import Schedule
@@ -14,7 +15,6 @@ from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_claim import ScheduleClaim
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
-from jettison.solvers.core.card_keys import card_keys
 from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import Infeasibility, Outcome
 from jettison.solvers.core.problem import Problem
@@ -247,7 +247,7 @@ class Result:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
-            **card_keys(self.problem, self.peak_bytes, least_bytes),
+            **card_keys(self.problem.memory, self.peak_bytes, least_bytes),
             **link_keys(link),
             "transfers": kind.transfers(self.problem),
             "method": self.method,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from jettison.instances.core.card import card_keys
 from jettison.instances.core.link import link_keys
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
-from jettison.solvers.core.card_keys import card_keys
 from jettison.solvers.core.certified import (
     certificate_for,
     certified_bound,
@@ -162,7 +162,7 @@ class Verdict:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
-            **card_keys(self.problem, peak_bytes, least_bytes),
+            **card_keys(self.problem.memory, peak_bytes, least_bytes),
             **link_keys(link),
             "transfers": kind.transfers(self.problem),
             "method": None if self.bound is None else self.bound.method,
