@@ -136,7 +136,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
     )
     rows = [
         [
-            f"{result.problem.memory or 'of the instance'}",
+            *_memory(result, has_card=has_card),
             format_bytes(result.problem.memory_bytes),
             *([f"{result.problem.link}"] if has_link else []),
             result.method,
@@ -155,7 +155,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
         for result in results
     ]
     columns = [
-        "memory",
+        *(["card", " resident"] if has_card else ["memory"]),
         " bytes",
         *(["link"] if has_link else []),
         "method",
@@ -198,6 +198,16 @@ def _print_not_applicable(results: list[Result]) -> None:
         typer.echo(f"{method} does not apply: {reason}")
 
 
+def _memory(result: Result, *, has_card: bool) -> list[str]:
+    """Write the memory as it was given: a card and what is resident on it have a cell each."""
+    card = as_card(result.problem.memory)
+    if card is not None:
+        name = card.name or format_bytes(card.card_bytes)
+        return [name, format_bytes(card.resident_bytes)]
+    given = f"{result.problem.memory or 'of the instance'}"
+    return [given, "-"] if has_card else [given]
+
+
 def _of_card(result: Result) -> str:
     """Write the peak of a schedule on its card, or the least card where nothing fits."""
     card, proof = as_card(result.problem.memory), result.infeasibility
@@ -207,7 +217,7 @@ def _of_card(result: Result) -> str:
         return format_bytes(card.with_plan(result.peak_bytes))
     if proof is None or proof.least_memory_bytes is None:
         return "-"
-    return f"at least {format_bytes(card.with_plan(proof.least_memory_bytes))}"
+    return f">= {format_bytes(card.with_plan(proof.least_memory_bytes))}"
 
 
 def _of_all(result: Result) -> str:

@@ -169,7 +169,8 @@ def _compare_resources(
     if resources.says_memory or resources.resident is not None:
         if memory is None:
             _compare("memory", None, 0, "bytes", source)
-        _compare("memory", memory, _memory_bytes(claim, identity, resources), "bytes", source)
+        field = "memory" if resources.card is None else "card"
+        _compare(field, memory, _memory_bytes(claim, identity, resources), "bytes", source)
 
 
 def _memory_bytes(claim: Claim, identity: _Identity, resources: Resources) -> int:
