@@ -55,7 +55,7 @@ def test_recorded_bytes_are_taken_by_default_and_printed(trained: Terminal) -> N
     assert "0 bytes: the instance records none; --resident says how many there are" in printed
     assert "note: small records no resident bytes" in err
     _, printed, _ = trained.run(
-        "solve training-chain trained.json --card 4kB --bandwidth 1GB/s --method keep-all"
+        "solve training-chain trained.json --card 4kB --bandwidth 1GB/s --method fsdp"
     )
     assert "all that the instance has is planned" in printed
 
@@ -88,7 +88,7 @@ def test_compare_has_a_row_for_each_card_and_each_number_of_resident_bytes(
     ]
     printed = terminal.output(line)
     assert "of the card" in printed
-    assert "card 2.11 KiB, resident 100 B" in " ".join(printed.split())
+    assert "2.11 KiB 100 B 2.01 KiB rotor" in " ".join(printed.split())
 
 
 def test_verify_asks_whether_a_schedule_fits_on_a_card(terminal: Terminal) -> None:
@@ -113,19 +113,25 @@ def test_verify_asks_so_of_a_schedule_that_says_what_it_was_made_for(trained: Te
 def test_a_certificate_is_compared_with_what_a_card_leaves(terminal: Terminal) -> None:
     terminal.output(f"bound remat-graph graph.json {CARD} --certificate c.gz --time-limit 5")
     verify = "verify c.gz --instance graph.json"
-    assert "2060 bytes" in terminal.output(f"{verify} {CARD}")
-    assert "and --memory is 2160 bytes" in terminal.error(f"{verify} --card 2160B --resident 0B")
+    assert "proved" in terminal.output(f"{verify} {CARD}")
+    assert "is about 2060 bytes, and --card is 2160 bytes" in terminal.error(
+        f"{verify} --card 2160B --resident 0B"
+    )
 
 
 def test_other_commands_take_a_card_too(terminal: Terminal) -> None:
     terminal.output(f"export remat-graph graph.json {CARD} -o m.mps.gz")
     assert (terminal.folder / "m.mps.gz").is_file()
-    found = terminal.json(
-        "largest-batch vgg-16 --card t4 --resident 13GiB --most 8 --time-limit 5 --method last-node"
-    )
-    assert (
-        found["trials"][0]["card_bytes"] == terminal.json("list cards")["cards"][-3]["usable_bytes"]
-    )
+    batch = "largest-batch vgg-16 --most 2 --time-limit 5 --method last-node"
+    _, printed, _ = terminal.run(f"{batch} --card t4 --resident 13GiB --json")
+    cards = {card["name"]: card for card in terminal.json("list cards")["cards"]}
+    trial = json.loads(printed)["trials"][0]
+    assert trial["card_bytes"] == cards["t4"]["usable_bytes"]
+    assert trial["memory_bytes"] == cards["t4"]["usable_bytes"] - 13 * 2**30
+    assert "--memory and --card are both" in terminal.error(f"{batch} --card t4 --memory 1GiB")
+    line = "throughput remat-chain opt-350m-b1-a100-40 opt-350m-b2-a100-40 --method rotor"
+    batches = terminal.json(f"{line} --card a100-40")["batches"]
+    assert [row["resident_source"] for row in batches] == ["instance", "instance"]
     assert "h100-80" in terminal.output("list cards")
 
 
