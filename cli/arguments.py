@@ -29,6 +29,25 @@ MemoryOption = Annotated[
         help="An amount (4GiB), a share of the no-saving peak (50%), or alpha=0.2 (see --alpha).",
     ),
 ]
+CardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--card",
+        metavar="SIZE",
+        help="In place of --memory: a card of so many bytes (96GiB) or of this name "
+        "(`jettison list cards`), off which the resident bytes are taken.",
+    ),
+]
+ResidentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--resident",
+        metavar="SIZE",
+        help="What is on the --card whatever the plan: the context of CUDA, and weights, gradients "
+        "and states where the problem does not plan them; by default those that the instance "
+        "records.",
+    ),
+]
 AlphaOption = Annotated[
     str | None,
     typer.Option(

@@ -14,13 +14,19 @@ from jettison.cli.certificate_output import (
     check_certificate_option,
     write_certificate,
 )
-from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
+from jettison.cli.describe import (
+    Rows,
+    duration,
+    limit_rows,
+    overhead_rows,
+    peak_rows,
+    problem_rows,
+)
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.params_file import read_params
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.registry import kind_of, methods_of
@@ -118,14 +124,16 @@ def _describe(verdict: Verdict) -> Rows:
     if replay is not None:
         rows += [
             ("time", duration(verdict.problem, replay.time_ns)),
-            ("peak", exact_bytes(replay.peak_bytes)),
+            *peak_rows(verdict.problem, replay.peak_bytes),
             ("class", str(replay.schedule_class)),
         ]
         rows += overhead_rows(verdict.problem, replay)
         rows += [("broken rule", str(violation)) for violation in replay.violations]
     infeasible = verdict.infeasible
     proof = None if infeasible is None else infeasible.infeasibility
-    rows += limit_rows(proof, verdict.found_bound, verdict.bound_of_all, verdict.gap)
+    rows += limit_rows(
+        verdict.problem, proof, verdict.found_bound, verdict.bound_of_all, verdict.gap
+    )
     rows += [
         ("nothing fits", f"of the class {empty.valid_for}; others may")
         for empty in verdict.empty_classes

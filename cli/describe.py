@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
-from jettison.instances.core.units import NANOSECOND_UNITS, exact_bytes, format_ns
+from jettison.instances.core.card import Card, ResidentSource, as_card
+from jettison.instances.core.units import NANOSECOND_UNITS, exact_bytes, format_bytes, format_ns
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
@@ -31,15 +32,44 @@ def duration(problem: Problem, time_ns: int) -> str:
 
 
 def problem_rows(problem: Problem) -> Rows:
-    """Return the rows on the problem: instance, memory and link."""
-    rows = [
-        ("problem", f"{problem.problem} {problem.instance.name}"),
-        ("memory", exact_bytes(problem.memory_bytes)),
-    ]
+    """Return the rows on the problem: instance, card, memory and link."""
+    rows = [("problem", f"{problem.problem} {problem.instance.name}")]
+    card = as_card(problem.memory)
+    if card is not None:
+        rows += _card_rows(card)
+    rows.append(("memory", exact_bytes(problem.memory_bytes)))
     link, transfers = problem.link, kind_of(problem).transfers(problem)
     if link is not None:
         manner = "" if transfers is None else f", transfers {transfers}"
         rows.append(("link", f"{link}{'' if link.is_shared else ' each way'}{manner}"))
+    return rows
+
+
+def _card_rows(card: Card) -> Rows:
+    name = f"{card.name}, " if card.name else ""
+    left_bytes = card.card_bytes - card.resident_bytes
+    source = _RESIDENT_SOURCES[card.resident_source]
+    return [
+        ("card", f"{name}{exact_bytes(card.card_bytes)}"),
+        ("resident", f"{exact_bytes(card.resident_bytes)}{source}"),
+        ("for the plan", format_bytes(left_bytes)),
+    ]
+
+
+_RESIDENT_SOURCES = {
+    ResidentSource.GIVEN: "",
+    ResidentSource.INSTANCE: ", as the instance records them",
+    ResidentSource.ALL_PLANNED: ": all that the instance has is planned; --resident adds to it",
+    ResidentSource.NOT_RECORDED: ": the instance records none; --resident says how many there are",
+}
+
+
+def peak_rows(problem: Problem, peak_bytes: int) -> Rows:
+    """Return the rows on the peak of a schedule, and of the whole card where there is one."""
+    rows = [("peak", exact_bytes(peak_bytes))]
+    card = as_card(problem.memory)
+    if card is not None:
+        rows.append(("peak of the card", exact_bytes(card.with_plan(peak_bytes))))
     return rows
 
 
@@ -53,6 +83,7 @@ def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
 
 
 def limit_rows(
+    problem: Problem,
     infeasibility: Infeasibility | None,
     bound: Bound | None,
     bound_of_all: Bound | None,
@@ -71,6 +102,10 @@ def limit_rows(
             return rows
         word = "least memory" if infeasibility.is_exact else "least memory, at least"
         rows = [(word, exact_bytes(infeasibility.least_memory_bytes))]
+        card = as_card(problem.memory)
+        if card is not None:
+            least_card_bytes = card.with_plan(infeasibility.least_memory_bytes)
+            rows.append((word.replace("memory", "card"), exact_bytes(least_card_bytes)))
         if infeasibility.valid_for is not ScheduleClass.ALL:
             rows.append(("valid for", f"{infeasibility.valid_for}, by {infeasibility.evidence}"))
         if infeasibility.needed_by is not None:

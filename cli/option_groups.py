@@ -14,6 +14,7 @@ import typer
 from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
+    CardOption,
     DevicesOption,
     HostMemoryOption,
     InstanceName,
@@ -21,6 +22,7 @@ from jettison.cli.arguments import (
     MicrobatchesOption,
     ModelsOption,
     ProblemName,
+    ResidentOption,
     TransfersOption,
     WeightCopiesOption,
 )
@@ -38,6 +40,8 @@ class ResourceOptions:
 
     memory: MemoryOption = None
     alpha: AlphaOption = None
+    card: CardOption = None
+    resident: ResidentOption = None
     bandwidth: BandwidthOption = None
     transfers: TransfersOption = None
     models: ModelsOption = None
@@ -58,6 +62,8 @@ class ResourceOptions:
             self.microbatches,
             self.weight_copies,
             self.host_memory,
+            self.card,
+            self.resident,
         )
 
 

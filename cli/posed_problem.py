@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from jettison.instances.catalog import load
+from jettison.instances.core.card import ResidentSource, as_card
 from jettison.instances.core.errors import InputError
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.problem import Problem
@@ -30,6 +31,12 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
     note = kind.note_on(loaded)
     if note is not None:
         sys.stderr.write(f"note: {note}\n")
+    card = as_card(posed.memory)
+    if card is not None and card.resident_source is ResidentSource.NOT_RECORDED:
+        sys.stderr.write(
+            f"note: {posed.instance.name} records no resident bytes, and none are taken off the "
+            "card; --resident says how many there are\n"
+        )
     return posed
 
 
@@ -41,12 +48,22 @@ def check_options(kind: ProblemKind[Any], resources: Resources) -> None:
     InputError
         If one is missing, or two say the same.
     """
-    twice = resources.memory is not None and resources.alpha is not None
-    if twice or ("memory" in kind.needs and not resources.says_memory):
+    given = [
+        f"--{field}"
+        for field in ("memory", "alpha", "card")
+        if getattr(resources, field) is not None
+    ]
+    if len(given) > 1 or ("memory" in kind.needs and not given):
         raise InputError(
-            "--memory and --alpha are both given" if twice else "no amount is given",
-            field="memory",
-            expected="write --memory 40% or --alpha 0.2",
+            f"{' and '.join(given)} are both given" if given else "no amount is given",
+            field="card" if "--card" in given else "memory",
+            expected="write --memory 40%, --alpha 0.2, or --card 96GiB --resident 3GiB",
+        )
+    if resources.resident is not None and resources.card is None:
+        raise InputError(
+            f"--resident {resources.resident} is taken off a card, and none is given",
+            field="resident",
+            expected="write --card 96GiB --resident 3GiB, or leave it out",
         )
     for field, example in (("devices", 8), ("microbatches", 32)):
         if field in kind.needs and getattr(resources, field) is None:

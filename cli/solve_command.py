@@ -10,7 +10,14 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import JsonOption, MethodOption, checked_output, checked_picture
-from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
+from jettison.cli.describe import (
+    Rows,
+    duration,
+    limit_rows,
+    overhead_rows,
+    peak_rows,
+    problem_rows,
+)
 from jettison.cli.exit_status import status_of
 from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, print_json, print_pairs
@@ -18,7 +25,6 @@ from jettison.cli.params_file import read_params
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_method, kind_of
@@ -138,10 +144,12 @@ def _describe(result: Result) -> Rows:
     if result.time_ns is not None and result.peak_bytes is not None:
         rows += [
             ("time", duration(result.problem, result.time_ns)),
-            ("peak", exact_bytes(result.peak_bytes)),
+            *peak_rows(result.problem, result.peak_bytes),
         ]
     rows += overhead_rows(result.problem, result.replay)
-    rows += limit_rows(result.infeasibility, result.bound, result.bound_of_all, result.gap)
+    rows += limit_rows(
+        result.problem, result.infeasibility, result.bound, result.bound_of_all, result.gap
+    )
     if result.note:
         rows.append(("note", result.note))
     rows.append(("seconds", f"{result.seconds:.3f}"))

@@ -1,6 +1,7 @@
 """Public names that serve every problem: links, replays and their verdicts, provenance, errors."""
 
 from jettison.certificates.errors import CertificateError
+from jettison.instances.core.card import Card, Resident, ResidentSource
 from jettison.instances.core.errors import InputError, JettisonError, MissingExtraError
 from jettison.instances.core.link import FullDuplex, Link, SharedTotal
 from jettison.instances.core.provenance import Provenance
@@ -13,6 +14,7 @@ __all__ = [
     "BatchSeries",
     "BatchThroughput",
     "BatchTrial",
+    "Card",
     "CertificateError",
     "FullDuplex",
     "InputError",
@@ -22,6 +24,8 @@ __all__ = [
     "MissingExtraError",
     "Provenance",
     "Replay",
+    "Resident",
+    "ResidentSource",
     "ScheduleClass",
     "SharedTotal",
     "Transfer",

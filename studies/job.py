@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any
 
 from jettison.instances.catalog import Instance
+from jettison.instances.core.card import card_text
 from jettison.instances.core.content_hash import content_sha256
 from jettison.instances.core.link import link_keys
 from jettison.solvers.core.outcome import Progress, SolveOptions
@@ -18,8 +19,15 @@ from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.resources import Resources
 from jettison.studies.study import Cell
 
-# Of pipelines and of hosts with a limit; absent where a problem has none.
-_OF_SOME_PROBLEMS = ("devices", "microbatches", "weight_copies", "host_memory")
+# Of pipelines, of hosts with a limit and of cards; absent where a problem has none.
+_OF_SOME_PROBLEMS = (
+    "devices",
+    "microbatches",
+    "weight_copies",
+    "host_memory",
+    "card",
+    "resident",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +119,8 @@ class Job:
     def label(self) -> str:
         """The job in a few words."""
         given = self.resources
-        parts = [given.memory, given.alpha and f"alpha={given.alpha}", given.bandwidth]
+        card = given.card and card_text(given.card, given.resident)
+        parts = [given.memory, given.alpha and f"alpha={given.alpha}", card, given.bandwidth]
         words = " ".join(part for part in parts if part)
         return f"{self.problem} {self.instance} {words} {self.method}".replace("  ", " ")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.atomic_file import replacing
+from jettison.instances.core.card import CARD_KEYS, card_text
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -27,6 +28,7 @@ _FROM_RESULT = (
     "valid_for",
     "gap",
     "least_memory_bytes",
+    *CARD_KEYS,
     "infeasible_for",
     "seconds",
     "note",
@@ -40,6 +42,7 @@ _WHOLE = (
     "base_time_ns",
     "lower_bound_ns",
     "least_memory_bytes",
+    *(key for key in CARD_KEYS if key.endswith("_bytes")),
     "best_bound_ns",
     "peak_memory_bytes",
     "seed",
@@ -174,6 +177,12 @@ def _asked(record: Mapping[str, Any]) -> tuple[object, ...]:
     )
 
 
+def _memory_as_written(given: Mapping[str, Any]) -> str | None:
+    if given.get("card") is not None:
+        return card_text(given["card"], given.get("resident"))
+    return given["memory"] if given["alpha"] is None else f"alpha={given['alpha']}"
+
+
 def _best_bounds(
     records: Iterable[Mapping[str, Any]],
 ) -> dict[tuple[object, ...], dict[ScheduleClass, int]]:
@@ -198,7 +207,7 @@ def _row(
         "problem": job["problem"],
         "instance": job["instance"],
         "instance_sha256": job["instance_sha256"],
-        "memory": given["memory"] if given["alpha"] is None else f"alpha={given['alpha']}",
+        "memory": _memory_as_written(given),
         "memory_bytes": job["memory_bytes"],
         "bandwidth_bytes_per_s": job["bandwidth_bytes_per_s"],
         "total_bandwidth_bytes_per_s": job.get("total_bandwidth_bytes_per_s"),

@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jettison.instances.catalog import bundled_instances
+from jettison.instances.core.card import Card
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_text
 from jettison.instances.core.link import Transfers, parse_link
@@ -63,6 +64,8 @@ _GRID_FIELDS = {
     "microbatches",
     "weight_copies",
     "host_memory",
+    "card",
+    "resident",
     "methods",
     "time_limit_s",
     "gap",
@@ -326,6 +329,7 @@ def _options(grid: Mapping[str, Any]) -> list[SolveOptions]:
 def _resources(grid: Mapping[str, Any]) -> list[Resources]:
     if "memory" in grid and "alpha" in grid:
         raise InputError("memory and alpha both say how much", field="alpha", expected="keep one")
+    cards, residents = _cards(grid)
     alphas = values_of(grid, "alpha", float)
     for alpha in alphas:
         checked_by(lambda given: Alpha(Fraction(given)), alpha, "alpha")
@@ -345,9 +349,31 @@ def _resources(grid: Mapping[str, Any]) -> list[Resources]:
         _or_absent(values_of(grid, "microbatches", int)),
         _or_absent(values_of(grid, "weight_copies", int)),
         _or_absent(host_memories),
+        _or_absent(cards),
+        _or_absent(residents),
     )
     _check_count(axes)
     return list(itertools.starmap(Resources, itertools.product(*axes)))
+
+
+def _cards(grid: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the cards of a grid and their resident bytes, each pair of which has been read."""
+    cards, residents = values_of(grid, "card", str), values_of(grid, "resident", str)
+    others = [field for field in ("memory", "alpha") if field in grid]
+    if cards and others:
+        raise InputError(
+            f"card and {others[0]} both say how much", field="card", expected="keep one"
+        )
+    if residents and not cards:
+        raise InputError(
+            "it is taken off a card, and none is given",
+            field="resident",
+            expected='write card = "96GiB", or leave it out',
+        )
+    for card, resident in itertools.product(cards, _or_absent(residents)):
+        # The error names the one of both that is wrong.
+        Card(card, resident)
+    return cards, residents
 
 
 def _check_count(axes: Sequence[Sequence[object]]) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from jettison.certificates.checker import check_certificate
     from jettison.instances.catalog import bundled_instances, load, save
+    from jettison.instances.core.card import Card
     from jettison.instances.core.errors import InputError, JettisonError
     from jettison.instances.core.link import Link
     from jettison.instances.multi_model.instance import MultiModel
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bound",
+    "Card",
     "Chain",
     "Graph",
     "InputError",
@@ -117,6 +119,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     submod_attrs={
         "certificates.checker": ["check_certificate"],
         "instances.catalog": ["bundled_instances", "load", "save"],
+        "instances.core.card": ["Card"],
         "instances.core.errors": ["InputError", "JettisonError"],
         "instances.core.link": ["Link"],
         "instances.multi_model.instance": ["MultiModel"],

@@ -15,6 +15,7 @@ from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.search_log import RunLogs
+from jettison.instances.core.card import as_card
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -127,6 +128,7 @@ def compare(
 def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
     has_link = first.link is not None
+    has_card = any(as_card(result.problem.memory) is not None for result in results)
     # Beside a bound for a class of schedules the bound for all schedules is shown as well.
     has_classes = any(
         result.bound is not None and result.bound.valid_for is not ScheduleClass.ALL
@@ -134,13 +136,14 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
     )
     rows = [
         [
-            f"{result.problem.memory or 'of the instance'}",
+            *_memory(result, has_card=has_card),
             format_bytes(result.problem.memory_bytes),
             *([f"{result.problem.link}"] if has_link else []),
             result.method,
             "-" if result.time_ns is None else format_ns(result.time_ns, _DIGITS),
             _overhead(result),
             "-" if result.peak_bytes is None else format_bytes(result.peak_bytes),
+            *([_of_card(result)] if has_card else []),
             "-" if result.lower_bound_ns is None else format_ns(result.lower_bound_ns, _DIGITS),
             "-" if result.bound is None else str(result.bound.valid_for),
             *([_of_all(result)] if has_classes else []),
@@ -152,13 +155,14 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
         for result in results
     ]
     columns = [
-        "memory",
+        *(["card", " resident"] if has_card else ["memory"]),
         " bytes",
         *(["link"] if has_link else []),
         "method",
         " time",
         " overhead",
         " peak",
+        *([" of the card"] if has_card else []),
         " bound",
         "valid for",
         *([" all schedules"] if has_classes else []),
@@ -192,6 +196,28 @@ def _print_not_applicable(results: list[Result]) -> None:
     }
     for method, reason in reasons.items():
         typer.echo(f"{method} does not apply: {reason}")
+
+
+def _memory(result: Result, *, has_card: bool) -> list[str]:
+    """Write the memory as it was given: a card and what is resident on it have a cell each."""
+    card = as_card(result.problem.memory)
+    if card is not None:
+        name = card.name or format_bytes(card.card_bytes)
+        return [name, format_bytes(card.resident_bytes)]
+    given = f"{result.problem.memory or 'of the instance'}"
+    return [given, "-"] if has_card else [given]
+
+
+def _of_card(result: Result) -> str:
+    """Write the peak of a schedule on its card, or the least card where nothing fits."""
+    card, proof = as_card(result.problem.memory), result.infeasibility
+    if card is None:
+        return "-"
+    if result.peak_bytes is not None:
+        return format_bytes(card.with_plan(result.peak_bytes))
+    if proof is None or proof.least_memory_bytes is None:
+        return "-"
+    return f">= {format_bytes(card.with_plan(proof.least_memory_bytes))}"
 
 
 def _of_all(result: Result) -> str:

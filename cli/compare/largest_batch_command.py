@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import JsonOption, MethodOption
+from jettison.cli.arguments import CardOption, JsonOption, MethodOption, ResidentOption
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.option_groups import SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.params_file import read_params
+from jettison.cli.posed_problem import check_options
+from jettison.instances.core.card import Card
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount
 from jettison.instances.core.units import format_bytes, format_ns, parse_bytes
@@ -21,7 +23,8 @@ from jettison.instances.generators.training_networks import NETWORKS
 from jettison.instances.generators.training_step import LARGEST_BATCH
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.solvers.core.registry import find_method
+from jettison.solvers.core.registry import find_kind, find_method
+from jettison.solvers.core.resources import Resources
 from jettison.studies.largest_batch import BatchTrial, LargestBatch, largest_batch
 
 _PROBLEM = RematGraph.problem
@@ -33,11 +36,13 @@ def largest_batch_command(
     network: Annotated[
         str, typer.Argument(metavar="NETWORK", help=f"One of {', '.join(NETWORKS)}.")
     ],
-    memory: Annotated[
-        str,
-        typer.Option("--memory", metavar="SIZE", help="An amount for the values, such as 12GiB."),
-    ],
     search: SearchOptions,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="An amount for the values, such as 12GiB."),
+    ] = None,
+    card: CardOption = None,
+    resident: ResidentOption = None,
     extra_passes: Annotated[
         str,
         typer.Option(
@@ -57,12 +62,13 @@ def largest_batch_command(
     A batch counts if the time of its step exceeds that without recomputation by one forward pass at
     most, or as many as --extra-passes says. Beside the largest batch found stands the smallest one
     that is proved impossible. The networks are those of `jettison generate training-graph`; their
-    parameters take no part of the memory.
+    parameters take no part of the memory: of a card say with --resident what they take.
 
-    Example: jettison largest-batch vgg-19 --memory 14GiB
+    Examples: jettison largest-batch vgg-19 --memory 14GiB; jettison largest-batch vgg-19 --card
+    v100-16 --resident 1600MiB
     """
     make = _network(network)
-    amount = _amount(memory)
+    amount = _amount(memory, card, resident)
     passes = _passes(extra_passes)
     if not 1 <= most <= LARGEST_BATCH:
         raise InputError(f"{most}", field="most", expected=f"write 1 to {LARGEST_BATCH}")
@@ -93,10 +99,14 @@ def _network(name: str) -> Callable[[int], Graph]:
     return NETWORKS[name]
 
 
-def _amount(text: str) -> Amount:
+def _amount(text: str | None, card: str | None, resident: str | None) -> Amount | Card:
+    resources = Resources(text, card=card, resident=resident)
+    check_options(find_kind(_PROBLEM), resources)
+    if card is not None:
+        return Card(card, resident)
     # A share of the peak would be another amount for each batch.
     try:
-        return Amount(parse_bytes(text))
+        return Amount(parse_bytes(resources.memory_text))
     except InputError as error:
         raise InputError(
             error.problem, field="memory", expected="write one amount for all, such as 12GiB"

@@ -11,9 +11,11 @@ import typer
 from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
+    CardOption,
     InstanceName,
     MemoryOption,
     ProblemName,
+    ResidentOption,
     checked_output,
 )
 from jettison.cli.posed_problem import make_problem
@@ -37,6 +39,8 @@ def export(
     ],
     memory: MemoryOption = None,
     alpha: AlphaOption = None,
+    card: CardOption = None,
+    resident: ResidentOption = None,
     bandwidth: BandwidthOption = None,
     formulation: Annotated[
         str | None,
@@ -113,7 +117,11 @@ def export(
                 expected="leave it out",
             )
     checked_output(output)
-    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth))
+    posed = make_problem(
+        problem,
+        instance,
+        Resources(memory, alpha, bandwidth, card=card, resident=resident),
+    )
 
     from jettison.formulations.milp.export import write_model
     from jettison.formulations.milp.quadratic_model import QuadraticModel

@@ -1,4 +1,4 @@
-"""`jettison list`: tables of instances, links, problems, formulations and methods."""
+"""`jettison list`: tables of instances, links, cards, problems, formulations and methods."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import CatalogEntry, bundled_instances
 from jettison.instances.core.link import link_keys
 from jettison.instances.core.measured_links import MEASURED_LINKS
+from jettison.instances.core.named_cards import NAMED_CARDS
+from jettison.instances.core.units import format_bytes
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 
-app = typer.Typer(help="List instances, links, problems or methods.", no_args_is_help=True)
+app = typer.Typer(help="List instances, links, cards, problems or methods.", no_args_is_help=True)
 
 
 @app.command("instances", short_help="List the bundled instances, and where they were measured.")
@@ -92,6 +94,28 @@ def list_links(json: JsonOption = False) -> None:
     print_table(
         ["name", "link", "device", "measured", "source"],
         [[item.name, str(item.link), item.device, item.measured, item.source] for item in measured],
+    )
+
+
+@app.command("cards", short_help="List the cards that --card takes by name.")
+def list_cards(json: JsonOption = False) -> None:
+    """List the cards that --card takes by name, with the bytes usable on them, and who says so."""
+    cards = NAMED_CARDS.values()
+    if json:
+        print_json({"cards": [asdict(card) for card in cards]})
+        return
+    print_table(
+        ["name", " usable", " bytes", "device", "source"],
+        [
+            [
+                card.name,
+                format_bytes(card.usable_bytes),
+                str(card.usable_bytes),
+                card.device,
+                card.source,
+            ]
+            for card in cards
+        ],
     )
 
 

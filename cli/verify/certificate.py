@@ -166,10 +166,11 @@ def _compare_resources(
         total = claim.resources.get("total_bytes_per_s")
         if total is not None:
             _compare("bandwidth", total, link.total_bytes_per_s, "bytes/s both ways", source)
-    if resources.memory is not None or resources.alpha is not None:
+    if resources.says_memory or resources.resident is not None:
         if memory is None:
             _compare("memory", None, 0, "bytes", source)
-        _compare("memory", memory, _memory_bytes(claim, identity, resources), "bytes", source)
+        field = "memory" if resources.card is None else "card"
+        _compare(field, memory, _memory_bytes(claim, identity, resources), "bytes", source)
 
 
 def _memory_bytes(claim: Claim, identity: _Identity, resources: Resources) -> int:

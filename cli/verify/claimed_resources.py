@@ -30,7 +30,7 @@ _OPTIONS = {
 def claimed_resources(
     claim: ScheduleClaim, kind: ProblemKind[Any], instance: Instance, given: Resources
 ) -> Resources:
-    """Return the resources of a claim.
+    """Return the resources of a claim, in whose memory a card may stand.
 
     Parameters
     ----------
@@ -65,6 +65,9 @@ def claimed_resources(
         measured = "the measured transfers of its instance"
         link = _rates(parse_link(given.bandwidth))
         _compare("bandwidth", measured if is_measured else own, link)
+    if given.card is not None:
+        # A question about the schedule: whether it fits on a card, for whichever limit it was made.
+        return replace(claimed, memory=None, card=given.card, resident=given.resident)
     if given.says_memory:
         asked = replace(claimed, memory=given.memory, alpha=given.alpha)
         limit_bytes = pose_problem(kind.name, instance, asked).memory_bytes

@@ -12,7 +12,7 @@ import jax
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_json
 from jettison.instances.core.link import Link, parse_link
-from jettison.instances.core.memory import Alpha, Memory, Share, parse_memory
+from jettison.instances.core.memory import Alpha, Memory, bytes_of, parse_memory
 from jettison.instances.profilers.device.rates import parse_rates
 from jettison.instances.remat_graph.graph import Graph
 from jettison.jax.call_signature import CallSignature
@@ -278,9 +278,7 @@ def _limit_bytes(memory: str | int | Memory, plain_bytes: int) -> int:
         raise InputError(
             str(found), field="memory", expected="write an amount (4GiB) or a share (60%)"
         )
-    if isinstance(found, Share):
-        return int(found.of_peak * plain_bytes)
-    return found.size_bytes
+    return bytes_of(found, lambda: plain_bytes)
 
 
 def _check_plan(plan: PolicyPlan, named: NamedProgram, source: str) -> None:

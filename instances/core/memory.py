@@ -1,4 +1,4 @@
-"""Memory limits as they are given: an amount, a share of the no-saving peak, or POFO's ratio."""
+"""Memory limits as they are given: an amount, a share of the peak, POFO's ratio, or a card."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from jettison.instances.core.card import Card, Resident, parse_card
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import (
     BYTE_UNITS,
@@ -16,7 +17,10 @@ from jettison.instances.core.units import (
     parse_bytes,
 )
 
-_EXPECTED = "write an amount (4GiB), a share of the no-saving peak (60%) or alpha=0.2"
+_EXPECTED = (
+    "write an amount (4GiB), a share of the no-saving peak (60%), alpha=0.2, or "
+    "card=96GiB:resident=3GiB"
+)
 _LARGEST_SHARE = 4
 # A plain number up to here looks like a percentage, and no step that is measured fits in as few
 # bytes; the tiny instances by which one checks a program by hand do.
@@ -75,10 +79,18 @@ class Alpha:
         return f"alpha={float(self.alpha):g}"
 
 
-Memory = Amount | Share | Alpha
+Memory = Amount | Share | Alpha | Card
 
 
-def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | None = None) -> Memory:
+def _not_recorded() -> Resident:
+    return Resident.recorded(None)
+
+
+def parse_memory(
+    memory: str | int | Memory,
+    peak_bytes: Callable[[], int] | None = None,
+    resident: Callable[[], Resident] = _not_recorded,
+) -> Memory:
     """Read a memory limit; an ``int`` is a number of bytes, a text has its unit.
 
     Parameters
@@ -88,13 +100,17 @@ def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | Non
     peak_bytes
         The no-saving peak; None where it is not known. Where it is a mebibyte or more, a plain
         number from 1 to 100 is refused, as it may be a percentage without its sign.
+    resident
+        What is resident on a card that does not say so itself.
 
     Raises
     ------
     InputError
-        If the text is none of the three forms, or has no unit; or a plain number looks like a
+        If the text is none of the four forms, or has no unit; or a plain number looks like a
         percentage. `Amount` says that bytes are meant.
     """
+    if isinstance(memory, Card):
+        return memory.on(resident())
     if isinstance(memory, Amount | Share | Alpha):
         return memory
     if isinstance(memory, int) and not isinstance(memory, bool):
@@ -110,6 +126,9 @@ def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | Non
     if not isinstance(memory, str):
         raise InputError(f"{memory!r} is not text", field="memory", expected=_EXPECTED)
     text = memory.strip()
+    card = parse_card(text)
+    if card is not None:
+        return card.on(resident())
     if text.endswith("%") and _NUMBER.fullmatch(text[:-1].strip()):
         return Share(Fraction(text[:-1].strip()) / 100)
     if text.startswith("alpha=") and _NUMBER.fullmatch(text.removeprefix("alpha=")):
@@ -121,8 +140,11 @@ def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | Non
 
 
 def amount_or_share(
-    memory: str | int | Memory, peak_bytes: Callable[[], int], expected: str
-) -> Amount | Share:
+    memory: str | int | Memory,
+    peak_bytes: Callable[[], int],
+    expected: str,
+    resident: Callable[[], Resident] = _not_recorded,
+) -> Amount | Share | Card:
     """Read a memory limit as `parse_memory` does, for problems without POFO's ratio alpha.
 
     Raises
@@ -130,15 +152,17 @@ def amount_or_share(
     InputError
         As `parse_memory`, and for a ratio; `expected` says what would be right.
     """
-    found = parse_memory(memory, peak_bytes)
+    found = parse_memory(memory, peak_bytes, resident)
     if isinstance(found, Alpha):
         raise InputError(f"{found} is defined for chains only", field="memory", expected=expected)
     return found
 
 
 def bytes_of(memory: str | int | Memory | None, peak_bytes: Callable[[], int]) -> int:
-    """Return an amount in bytes, or a share of a peak, rounded down."""
+    """Return an amount in bytes, a share of a peak, rounded down, or what a card leaves."""
     if isinstance(memory, Share):
         return int(memory.of_peak * peak_bytes())
+    if isinstance(memory, Card):
+        return memory.limit_bytes
     assert isinstance(memory, Amount)
     return memory.size_bytes

@@ -3,9 +3,10 @@
 `dtr_log` describes the file. A node is an operator and the value that it makes. An operator of
 which several results are read or kept has no value of its own (``has_value``): nodes for these
 results follow it (``result_of``), each of them in memory for itself. Results that are neither read
-nor kept are part of its workspace, as are all constants: they are in memory throughout. What still
-has a name at the end of the log is kept. So the peak without recomputation is that of the logged
-program, unless that holds on to names that it no longer reads.
+nor kept are part of its workspace. What still has a name at the end of the log is kept. Constants,
+parameters and the batch, are in memory throughout: they are the resident bytes of the graph. So the
+peak without recomputation is that of the logged program less its constants, unless that holds on to
+names that it no longer reads.
 """
 
 from __future__ import annotations
@@ -39,7 +40,12 @@ def import_dtr_log(path: str | Path) -> Graph:
             raise InputError(
                 "no operator ran", field="CALL", expected="give the log of a training step"
             )
-        return Graph(path.stem, _nodes(step), provenance=_provenance(step))
+        return Graph(
+            path.stem,
+            _nodes(step),
+            provenance=_provenance(step),
+            resident_bytes=step.constant_bytes,
+        )
     except InputError as error:
         raise error.within(source=str(path)) from None
 
@@ -50,8 +56,8 @@ def _provenance(step: LoggedStep) -> Provenance:
         note=(
             "Times and sizes of operators as PyTorch with DTR logged them. Workspaces of operators "
             f"are unknown. {step.constant_bytes} bytes of constants (parameters, the batch) are in "
-            "memory throughout: they are part of every workspace here. The logged program, which "
-            f"frees a value with its last name, has its peak at {step.peak_bytes} bytes, constants "
+            "memory throughout: they are resident and in no node. The logged program, which frees "
+            f"a value with its last name, has its peak at {step.peak_bytes} bytes, constants "
             "included. Times of views are left out. Model, batch and device are unknown."
         ),
     )
@@ -75,7 +81,7 @@ def _nodes(step: LoggedStep) -> tuple[Node, ...]:
                 duration_ns=operator.duration_ns,
                 output_bytes=own_bytes,
                 inputs=tuple(name_of[value] for value in operator.inputs),
-                workspace_bytes=step.constant_bytes + results_bytes - own_bytes,
+                workspace_bytes=results_bytes - own_bytes,
                 backward=operator.backward,
                 keep=is_single and any(value in step.kept for value in held),
                 has_value=is_single,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Memory, Share, amount_or_share, bytes_of
@@ -28,7 +29,8 @@ class MultiModelTraining:
         The models and their profiles.
     memory
         Of the device: bytes (``"40GiB"``), or a share (``"60%"``) of the peak of all models fused
-        with every feature map kept.
+        with every feature map kept. Of a `Card` nothing is taken off but what is said to be
+        resident: the static memory of the models is part of the plan.
     bandwidth
         Of each direction of the link, where transfers do not have a measured time; None for the
         instance's own. Given, it replaces measured times as well. On a link that both directions
@@ -61,6 +63,7 @@ class MultiModelTraining:
             self.memory,
             self._least_fused_peak_bytes,
             "write an amount (40GiB) or a share of the no-saving peak (60%)",
+            Resident.all_planned,
         )
         object.__setattr__(self, "memory", memory)
         if self.bandwidth is not None:

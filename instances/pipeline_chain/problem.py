@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from jettison.instances.core.card import Card, Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Amount, Memory, bytes_of, parse_memory
@@ -40,7 +41,8 @@ class PipelineChain:
     instance
         The chain of one micro-batch.
     memory
-        Memory of each device: bytes, or an amount such as ``"32GiB"``.
+        Memory of each device: bytes, an amount such as ``"32GiB"``, or a `Card`, off which nothing
+        is taken but what is said to be resident.
     devices
         Number of devices :math:`p`, at most that of the stages.
     microbatches
@@ -74,8 +76,8 @@ class PipelineChain:
                 field="instance",
                 expected="pipeline-chain needs a chain",
             )
-        memory = parse_memory(self.memory)
-        if not isinstance(memory, Amount):
+        memory = parse_memory(self.memory, resident=Resident.all_planned)
+        if not isinstance(memory, Amount | Card):
             raise InputError(f"{memory} of a pipeline", field="memory", expected=_EXPECTED)
         object.__setattr__(self, "memory", memory)
         _check_count(self.devices, "devices", len(self.instance))

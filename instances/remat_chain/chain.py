@@ -238,6 +238,20 @@ class Chain(InstanceDocument):
         return sum(stage.forward_ns + stage.backward_ns for stage in self.stages)
 
     @cached_property
+    def resident_bytes(self) -> int | None:
+        """Weights, their gradients and optimizer states of all stages, as far as recorded.
+
+        None where no stage has any: the chain does not say what stays in memory beside the step.
+        """
+        weights = sum(stage.weight_bytes + stage.gradient_of_weights_bytes for stage in self.stages)
+        return (weights + (self.resident_state_bytes or 0)) or None
+
+    @cached_property
+    def resident_state_bytes(self) -> int | None:
+        """Optimizer states of all stages; None where no stage has any."""
+        return sum(stage.optimizer_state_bytes for stage in self.stages) or None
+
+    @cached_property
     def store_all_peak_bytes(self) -> int:
         r"""No-saving peak :math:`M^{high}`, of the step that keeps everything; :math:`O(N)`."""
         return self.saving_peak_bytes(1)

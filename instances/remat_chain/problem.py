@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Card, Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
 from jettison.instances.remat_chain.chain import Chain
@@ -20,7 +21,8 @@ class RematChain:
         The chain.
     memory
         Bytes (``4 * 2**30``, ``"4GiB"``), a share of the no-saving peak (``"60%"``), or POFO's
-        ratio (``"alpha=0.2"``). Parameters and their gradients are not part of it.
+        ratio (``"alpha=0.2"``). Parameters and their gradients are not part of it: of a `Card` they
+        are taken off as resident bytes.
 
     Raises
     ------
@@ -42,9 +44,12 @@ class RematChain:
                 field="instance",
                 expected="remat-chain needs a chain; for a graph use remat-graph",
             )
-        object.__setattr__(
-            self, "memory", parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
+        memory = parse_memory(
+            self.memory,
+            lambda: self.instance.store_all_peak_bytes,
+            lambda: Resident.recorded(self.instance.resident_bytes),
         )
+        object.__setattr__(self, "memory", memory)
 
     @property
     def base_time_ns(self) -> int:
@@ -58,7 +63,7 @@ class RematChain:
 
 
 def chain_memory_bytes(chain: Chain, memory: Memory) -> int:
-    """Return an amount of memory in bytes; shares and ratios of the chain's peaks round down."""
+    """Return a memory limit in bytes; shares and ratios of the chain's peaks round down."""
     match memory:
         case Amount(size_bytes):
             return size_bytes
@@ -67,3 +72,5 @@ def chain_memory_bytes(chain: Chain, memory: Memory) -> int:
         case Alpha(alpha):
             low, high = chain.recompute_all_peak_bytes, chain.store_all_peak_bytes
             return int((1 - alpha) * low + alpha * high)
+        case Card():
+            return memory.limit_bytes

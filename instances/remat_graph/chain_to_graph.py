@@ -160,6 +160,7 @@ def chain_to_graph(chain: Chain) -> Graph:
         name=chain.name,
         nodes=tuple(nodes),
         provenance=replace(chain.provenance, source="derived", note=note),
+        resident_bytes=chain.resident_bytes,
     )
 
 

@@ -149,6 +149,10 @@ class Graph(InstanceDocument):
         a tuple of blocks, each block a tuple of node names, position by position alike.
     provenance
         Provenance of the numbers.
+    resident_bytes
+        Bytes that are in memory all the time and in no node: parameters, buffers, the batch. They
+        are taken off a card (`Card`), and are no part of any peak or limit of the graph; nor of
+        its hash, since schedules do not depend on them. None where they are not known.
 
     Raises
     ------
@@ -165,11 +169,14 @@ class Graph(InstanceDocument):
     nodes: tuple[Node, ...]
     repeated_blocks: tuple[tuple[tuple[str, ...], ...], ...] = ()
     provenance: Provenance = field(default_factory=Provenance, compare=False)
+    resident_bytes: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name, "name")
         if not self.nodes:
             raise InputError("the graph is empty", field="nodes", expected="give at least one node")
+        if self.resident_bytes is not None:
+            checked_amount(self.resident_bytes, "resident_bytes", "bytes")
         checked_unique([node.name for node in self.nodes], "nodes")
         check_inputs({node.name: node.inputs for node in self.nodes}, "nodes", "a node")
         self._check_results()
@@ -353,6 +360,10 @@ class Graph(InstanceDocument):
             ]
         return found
 
+    def remarks(self) -> dict[str, object]:
+        """Return the resident bytes, on which no schedule depends."""
+        return {} if self.resident_bytes is None else {"resident_bytes": self.resident_bytes}
+
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Graph:
         """Build the graph from parsed JSON that has passed the schema.
@@ -374,4 +385,5 @@ class Graph(InstanceDocument):
                 for group in document.get("repeated_blocks", [])
             ),
             provenance=read_provenance(document),
+            resident_bytes=document.get("resident_bytes"),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory, amount_or_share, bytes_of
 from jettison.instances.remat_graph.graph import Graph
@@ -19,8 +20,8 @@ class RematGraph:
     instance
         The graph.
     memory
-        Bytes (``4 * 2**30``, ``"4GiB"``), or a share (``"60%"``) of the peak without
-        recomputation in the graph's own order.
+        Bytes (``4 * 2**30``, ``"4GiB"``), a share (``"60%"``) of the peak without recomputation in
+        the graph's own order, or a `Card`, off which the resident bytes of the graph are taken.
 
     Raises
     ------
@@ -46,6 +47,7 @@ class RematGraph:
             self.memory,
             lambda: self.instance.store_all_peak_bytes,
             "write an amount (4GiB) or a share of the no-recomputation peak (60%)",
+            lambda: Resident.recorded(self.instance.resident_bytes),
         )
         object.__setattr__(self, "memory", memory)
 

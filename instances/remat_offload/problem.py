@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, Transfers, parse_link
 from jettison.instances.core.memory import Memory, parse_memory
@@ -26,7 +27,7 @@ class RematOffloadChain:
         The chain.
     memory
         As in `RematChain`: bytes, a share of the no-saving peak (``"60%"``), or POFO's ratio
-        (``"alpha=0.2"``).
+        (``"alpha=0.2"``), or a `Card`.
     bandwidth
         The link, as `parse_link` reads it: bytes per second of each direction, a text such as
         ``"12GB/s"`` or ``"12GB/s:half-duplex"``, or the name of a measured link.
@@ -53,9 +54,12 @@ class RematOffloadChain:
                 field="instance",
                 expected="remat-offload-chain needs a chain",
             )
-        object.__setattr__(
-            self, "memory", parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
+        memory = parse_memory(
+            self.memory,
+            lambda: self.instance.store_all_peak_bytes,
+            lambda: Resident.recorded(self.instance.resident_bytes),
         )
+        object.__setattr__(self, "memory", memory)
         object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
         if self.transfers not in list(Transfers):
             raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory, Share, amount_or_share, bytes_of
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
@@ -22,7 +23,8 @@ class RematSharding:
     memory
         Of one device: bytes (``4 * 2**30``, ``"4GiB"``), or a share (``"60%"``) of the peak of
         the fastest plan without a limit that the graph names in `fastest`, which computes each
-        operator once, in the order of the graph, and frees early.
+        operator once, in the order of the graph, and frees early. Of a `Card` nothing is taken off
+        but what is said to be resident: parameters are operators of the graph.
 
     Raises
     ------
@@ -49,6 +51,7 @@ class RematSharding:
             self.memory,
             self._fastest_peak_bytes,
             "write an amount (4GiB) or a share of the fastest plan's peak (60%)",
+            Resident.all_planned,
         )
         if isinstance(memory, Share) and not self.instance.fastest:
             raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory, amount_or_share, bytes_of
 from jettison.instances.sharding.strategy_graph import StrategyGraph
@@ -23,7 +24,8 @@ class Sharding:
     memory
         Bytes (``4 * 2**30``, ``"4GiB"``), or a share (``"60%"``) of the peak where every node takes
         its own cheapest strategy, whatever the edges cost. None for the limit that the instance
-        comes with.
+        comes with. Of a `Card` nothing is taken off but what is said to be resident: the usage of
+        strategies includes what is there all the time.
 
     Raises
     ------
@@ -54,7 +56,12 @@ class Sharding:
                     expected=_EXPECTED,
                 )
             return
-        memory = amount_or_share(self.memory, lambda: self.instance.store_all_peak_bytes, _EXPECTED)
+        memory = amount_or_share(
+            self.memory,
+            lambda: self.instance.store_all_peak_bytes,
+            _EXPECTED,
+            Resident.all_planned,
+        )
         object.__setattr__(self, "memory", memory)
 
     @property

@@ -86,4 +86,6 @@ def graph_with_durations(
         )
         for item in computed
     )
-    return Graph(name, nodes, provenance=provenance)
+    given = [item for item in program.operations if item.role.is_computed_once]
+    resident_bytes = sum(item.size_bytes for item in given)
+    return Graph(name, nodes, provenance=provenance, resident_bytes=resident_bytes)

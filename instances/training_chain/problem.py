@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Alpha, Amount, Memory, bytes_of, parse_memory
@@ -28,7 +29,8 @@ class TrainingChain:
     instance
         The chain. Times of updates, gradients and states are fields of its stages.
     memory
-        Bytes, or a share of the peak of keeping everything on the device (``"60%"``).
+        Bytes, a share of the peak of keeping everything on the device (``"60%"``), or a `Card`, off
+        which nothing is taken but what is said to be resident.
     bandwidth
         The link, as `parse_link` reads it.
     host_memory
@@ -55,7 +57,9 @@ class TrainingChain:
                 expected="training-chain needs a chain",
             )
         object.__setattr__(
-            self, "memory", parse_memory(self.memory, lambda: self.keep_all_peak_bytes)
+            self,
+            "memory",
+            parse_memory(self.memory, lambda: self.keep_all_peak_bytes, Resident.all_planned),
         )
         if isinstance(self.memory, Alpha):
             raise InputError(

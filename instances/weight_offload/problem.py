@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Alpha, Memory, bytes_of, parse_memory
@@ -29,7 +30,8 @@ class WeightOffload:
         The chain.
     memory
         Bytes, or a share of the peak of keeping all weights (``"60%"``). Weights, one gradient of
-        weights at a time, and activations are all part of it.
+        weights at a time, and activations are all part of it; states of the optimizer are not, and
+        of a `Card` they are taken off as resident bytes.
     bandwidth
         The link, as `parse_link` reads it: bytes per second of each direction, a text such as
         ``"12GB/s"`` or ``"12GB/s:half-duplex"``, or the name of a measured link.
@@ -53,9 +55,12 @@ class WeightOffload:
                 field="instance",
                 expected="weight-offload needs a chain",
             )
-        object.__setattr__(
-            self, "memory", parse_memory(self.memory, lambda: self.cycle.no_offload_peak_bytes)
+        memory = parse_memory(
+            self.memory,
+            lambda: self.cycle.no_offload_peak_bytes,
+            lambda: Resident.recorded(self.instance.resident_state_bytes),
         )
+        object.__setattr__(self, "memory", memory)
         if isinstance(self.memory, Alpha):
             raise InputError(
                 f"{self.memory} is a ratio between two ways to recompute",

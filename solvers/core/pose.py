@@ -62,6 +62,12 @@ def check_resources(kind: ProblemKind[Any], resources: Resources) -> None:
                 field=field,
                 expected=f"leave it out, or use {' or '.join(others)}",
             )
+    if resources.resident is not None and resources.card is None:
+        raise InputError(
+            f"{resources.resident} is taken off a card, and none is given",
+            field="resident",
+            expected="give a card (96GiB), or leave it out",
+        )
     if resources.says_memory or "memory" in kind.needs:
         # Raises if it is given twice, or not at all.
         _ = resources.memory_text

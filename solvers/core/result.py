@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
 
+from jettison.instances.core.card import card_keys
 from jettison.instances.core.errors import InputError, JettisonError
 from jettison.instances.core.link import link_keys
 from jettison.schedules.core.any_schedule import Schedule
@@ -237,6 +238,7 @@ class Result:
     def to_json(self) -> dict[str, object]:
         """Return the keys that every result has on the command line; absent values are None."""
         infeasible = self.infeasibility
+        least_bytes = None if infeasible is None else infeasible.least_memory_bytes
         kind, link = kind_of(self.problem), self.problem.link
         return {
             "status": self.status,
@@ -245,6 +247,7 @@ class Result:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
+            **card_keys(self.problem.memory, self.peak_bytes, least_bytes),
             **link_keys(link),
             "transfers": kind.transfers(self.problem),
             "method": self.method,
@@ -259,7 +262,7 @@ class Result:
             **certified_keys(self.certified_bound),
             "gap": self.gap,
             **kind.spent(self.replay),
-            "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
+            "least_memory_bytes": least_bytes,
             "infeasible_for": None if infeasible is None else str(infeasible.valid_for),
             "needed_by": None if infeasible is None else infeasible.needed_by,
             "seconds": round(self.seconds, 6),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from jettison.instances.core.card import card_keys
 from jettison.instances.core.link import link_keys
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -152,6 +153,8 @@ class Verdict:
     def to_json(self) -> dict[str, object]:
         """Return the keys that the command line prints; absent values are None."""
         proof = None if self.infeasible is None else self.infeasible.infeasibility
+        least_bytes = None if proof is None else proof.least_memory_bytes
+        peak_bytes = None if self.replay is None else self.replay.peak_bytes
         kind, link = kind_of(self.problem), self.problem.link
         return {
             "status": self.status,
@@ -159,11 +162,12 @@ class Verdict:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
+            **card_keys(self.problem.memory, peak_bytes, least_bytes),
             **link_keys(link),
             "transfers": kind.transfers(self.problem),
             "method": None if self.bound is None else self.bound.method,
             "time_ns": None if self.replay is None else self.replay.time_ns,
-            "peak_bytes": None if self.replay is None else self.replay.peak_bytes,
+            "peak_bytes": peak_bytes,
             "base_time_ns": self.problem.base_time_ns,
             "lower_bound_ns": None if self.bound is None else self.bound.time_ns,
             "evidence": None if self.bound is None else str(self.bound.evidence),
@@ -173,7 +177,7 @@ class Verdict:
             **certified_keys(self.certified_bound),
             "gap": self.gap,
             **kind.spent(self.replay),
-            "least_memory_bytes": None if proof is None else proof.least_memory_bytes,
+            "least_memory_bytes": least_bytes,
             "infeasible_for": None if proof is None else str(proof.valid_for),
             "empty_classes": [str(empty.valid_for) for empty in self.empty_classes],
             "needed_by": None if proof is None else proof.needed_by,

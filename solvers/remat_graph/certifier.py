@@ -9,7 +9,7 @@ operations, and the time of each of them once, are bounds for all schedules
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -112,9 +112,11 @@ def _attempted(problem: RematGraph, formulation: Mapping[str, object]) -> Attemp
 
 
 def _statement(problem: RematGraph, formulation: Mapping[str, object]) -> Statement:
+    # A certificate is about the limit, to which resident bytes are no part.
+    graph = replace(problem.instance, resident_bytes=None)
     return Statement(
         problem=problem.problem,
-        instance=problem.instance.to_json(),
+        instance=graph.to_json(),
         resources={"memory_bytes": problem.memory_bytes},
         formulation=formulation,
     )

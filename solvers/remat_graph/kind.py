@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from jettison.instances.core.card import Card
+from jettison.instances.core.memory import Memory
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
@@ -30,8 +33,11 @@ if TYPE_CHECKING:
 def _pose(instance: Graph | Chain, resources: Resources) -> RematGraph:
     """Make the problem; a chain becomes its graph, in whose memory a constant is added."""
     if isinstance(instance, Chain):
-        chain_bytes = RematChain(instance, resources.memory_text).memory_bytes
-        return RematGraph(chain_to_graph(instance), graph_memory_bytes(instance, chain_bytes))
+        posed = RematChain(instance, resources.memory_text)
+        memory: int | Memory = graph_memory_bytes(instance, posed.memory_bytes)
+        if isinstance(posed.memory, Card):
+            memory = replace(posed.memory, uncounted_bytes=graph_memory_bytes(instance, 0))
+        return RematGraph(chain_to_graph(instance), memory)
     return RematGraph(instance, resources.memory_text)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from jettison.instances.core.card import card_text
 from jettison.instances.core.memory import Amount, parse_memory
 from jettison.solvers.core.registry import find_kind
 from jettison.studies.report import words
@@ -95,6 +96,8 @@ class Panel:
         job = self.cells[memory_bytes][0].job
         if job.resources.alpha is not None:
             return f"α = {job.resources.alpha}"
+        if job.resources.card is not None:
+            return card_text(job.resources.card, job.resources.resident).removeprefix("card=")
         written = job.resources.memory or ""
         return "" if not written or isinstance(parse_memory(written), Amount) else written
 

@@ -364,7 +364,7 @@ EXPORT = "export remat-graph graph.json --memory 50% -o model.lp"
             f"solve remat-chain chain.json --memory {'9' * 30 + '%'}",
             "of the no-saving peak; write at most 400%",
         ),
-        ("solve remat-chain chain.json", "write --memory 40% or --alpha 0.2"),
+        ("solve remat-chain chain.json", "write --memory 40%, --alpha 0.2, or --card 96GiB"),
         ("solve remat-chain chain.json --alpha 2", "memory: alpha = 2; write a ratio from 0 to 1"),
         ("import networkx none.json -o out.json", "cannot read the file"),
         ("import pipedream chain.json -o out.json", "chain.json"),

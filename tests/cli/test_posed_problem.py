@@ -29,7 +29,7 @@ def test_alpha_is_another_way_to_give_the_memory(chain_file: str) -> None:
 
 @pytest.mark.parametrize(("memory", "alpha"), [(None, None), ("40%", "0.2")])
 def test_memory_is_given_once(chain_file: str, memory: str | None, alpha: str | None) -> None:
-    with pytest.raises(InputError, match=r"--memory 40% or --alpha 0\.2"):
+    with pytest.raises(InputError, match=r"--memory 40%, --alpha 0\.2, or --card"):
         make_problem("remat-chain", chain_file, Resources(memory, alpha))
 
 

@@ -237,7 +237,7 @@ def test_a_replay_by_hand_agrees(weights: Terminal) -> None:
             f"solve {ARGUMENTS} --memory 60% --transfers fluid",
             "transfers: weight-offload leaves nothing open about transfers",
         ),
-        (f"solve {ARGUMENTS}", "write --memory 40% or --alpha 0.2"),
+        (f"solve {ARGUMENTS}", "write --memory 40%, --alpha 0.2, or --card 96GiB"),
         (
             f"solve weight-offload graph.json {LINK} --memory 60%",
             "instance: ladder is a graph; give a chain to weight-offload; a graph is for remat-",

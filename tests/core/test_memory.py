@@ -40,12 +40,13 @@ def test_memory_that_has_been_read_stays_as_it_is() -> None:
     assert parse_memory(share) is share
 
 
-def test_memory_without_a_unit_is_refused_and_the_message_shows_all_three_forms() -> None:
+def test_memory_without_a_unit_is_refused_and_the_message_shows_all_forms() -> None:
     with pytest.raises(InputError) as info:
         parse_memory("4096")
     assert str(info.value) == (
         "memory: '4096' has no unit; "
-        "write an amount (4GiB), a share of the no-saving peak (60%) or alpha=0.2"
+        "write an amount (4GiB), a share of the no-saving peak (60%), alpha=0.2, or "
+        "card=96GiB:resident=3GiB"
     )
 
 

@@ -68,6 +68,8 @@ def test_a_perceptron_has_the_operations_of_its_layers_and_their_gradients() -> 
         ("mm_2", 512, ("threshold_backward",), True, True),
         ("sum_2", 64, ("threshold_backward",), True, True),
     ]
+    # 512 and 128 bytes of weights, 64 and 8 of biases, and an input of 128.
+    assert graph.resident_bytes == 840
 
 
 def test_the_roofline_is_the_slower_of_computing_and_moving_plus_a_launch() -> None:

@@ -124,6 +124,16 @@ def graph_of(name: str) -> Graph:
     return read_joint_graph(module, forward_outputs=joint(name).num_outputs, cost=Roofline()).graph
 
 
+def test_parameters_and_inputs_of_a_joint_graph_are_resident() -> None:
+    primals = [
+        node.meta["val"]
+        for node in joint("llama").module.graph.nodes
+        if node.op == "placeholder" and "tangents" not in str(node.target)
+    ]
+    expected = sum(value.untyped_storage().nbytes() for value in primals)
+    assert graph_of("llama").resident_bytes == expected > 0
+
+
 def recomputed_ns(name: str, budget: float, solver: str) -> int:
     """Return the time that PyTorch's own plan computes again."""
     nodes = {node.name: node for node in joint(name).cleaned().nodes}

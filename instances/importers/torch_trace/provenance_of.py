@@ -12,9 +12,6 @@ from jettison.instances.importers.torch_trace.recording import Recording
 def provenance_of(recording: Recording, kineto_trace: Path, execution_trace: Path) -> Provenance:
     """Return the provenance of a recorded step."""
     kineto = recording.kineto
-    resident_bytes = sum(
-        value.size_bytes for value in recording.step.residents if recording.counts(value)
-    )
     remarks = [
         "Measured: one step, "
         + (
@@ -29,8 +26,9 @@ def provenance_of(recording: Recording, kineto_trace: Path, execution_trace: Pat
             if kineto.memory
             else "workspaces are the tensors that an operator makes for itself; others are unknown."
         ),
-        f"{resident_bytes} bytes that the step reads were there before it (parameters, buffers, "
-        "the batch); they are not part of the memory. Views and the optimizer are left out.",
+        f"{recording.resident_bytes} bytes that the step reads were there before it (parameters, "
+        "buffers, the batch); they are not part of the memory. Views and the optimizer are left "
+        "out.",
     ]
     if recording.elsewhere_ns > 0:
         remarks.append(f"{recording.elsewhere_ns} ns of the step are those of no operator.")

@@ -65,6 +65,11 @@ class Recording:
         """Return the memory that a value adds: none if it is on the host, or was there before."""
         return 0 if value.is_resident or not self.counts(value) else value.size_bytes
 
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes that the step reads and that were there before it: parameters, the batch."""
+        return sum(value.size_bytes for value in self.step.residents if self.counts(value))
+
     def counts(self, value: Value) -> bool:
         """Return whether a value is on the device that computes."""
         return not self.kineto.uses_device or value.device.startswith("cuda")

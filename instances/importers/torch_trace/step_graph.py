@@ -3,8 +3,8 @@
 A node is an operator and what it makes; results beside the first one that is read have nodes of
 their own, which take no time. Views are the value that they view, and a call that writes an
 argument makes a new value, so that both are in memory while it runs. Gradients of parameters are
-kept. Parameters, buffers and all else that was there before the step are resident and in no node;
-what writes them makes a value of 0 bytes.
+kept. Parameters, buffers and all else that was there before the step are resident and in no node,
+and the graph has their bytes beside its nodes; what writes them makes a value of 0 bytes.
 
 An operator that gives back nothing that is read, in no time on the device, is left out.
 """
@@ -59,6 +59,7 @@ def import_torch_trace_graph(
             name_of_recording(kineto_trace),
             nodes,
             provenance=provenance_of(recording, kineto_trace, execution_trace),
+            resident_bytes=recording.resident_bytes,
         )
     except InputError as error:
         raise error.within(source=str(execution_trace)) from None

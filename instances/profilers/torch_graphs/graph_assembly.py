@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -69,15 +69,16 @@ def traced_graph(
     device = inputs[0].device
     sizes = memory or (TracedMemory() if cost.assumed_device else MeasuredMemory(device))
     sizes.prepare()
+    resident_bytes = _storage_bytes((*step.parameters(), *step.buffers(), *inputs))
     with left_as_found([step], device):
         traced = sizes.sized(trace_step(step, inputs))
         if not cost.threads:
             spreads = _spreads(traced, cost, lambda: None)
-            return Graph(name, _nodes(traced, spreads), provenance=provenance), traced
+            return _graph(name, traced, spreads, provenance, resident_bytes), traced
         use_allocator()
         watch = MachineWatch(device, cost.threads)
         spreads = _spreads(traced, cost, watch.look)
-        graph = Graph(name, _nodes(traced, spreads), provenance=provenance)
+        graph = _graph(name, traced, spreads, provenance, resident_bytes)
         if check is CostCheck.TRUST:
             machine = watch.state()
         else:
@@ -97,6 +98,23 @@ def _spreads(traced: TracedStep, cost: OperatorCost, between: Callable[[], None]
         found.append(cost.spread_ns(operation))
         between()
     return found
+
+
+def _graph(
+    name: str,
+    traced: TracedStep,
+    spreads: Sequence[Spread],
+    provenance: Provenance,
+    resident_bytes: int,
+) -> Graph:
+    nodes = _nodes(traced, spreads)
+    return Graph(name, nodes, provenance=provenance, resident_bytes=resident_bytes)
+
+
+def _storage_bytes(tensors: Iterable[Tensor]) -> int:
+    """Return the size of the storages of tensors, each counted once."""
+    storages = [tensor.untyped_storage() for tensor in tensors]
+    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())
 
 
 def _nodes(traced: TracedStep, spreads: Sequence[Spread]) -> tuple[Node, ...]:

@@ -79,10 +79,12 @@ def test_the_graph_is_worked_out_by_hand() -> None:
 
 
 def test_the_provenance_says_what_was_measured_and_what_is_left_out() -> None:
-    found = import_torch_trace_graph(KINETO, execution_trace=EXECUTION).provenance
+    graph = import_torch_trace_graph(KINETO, execution_trace=EXECUTION)
+    found = graph.provenance
     assert (found.source, found.device, found.device_kind) == ("imported", "Sample GPU", "cuda")
     # The batch and the bias, 15 numbers, and the weight, 50; the optimizer's kernel of 30 us.
     assert "260 bytes that the step reads were there before it" in str(found.note)
+    assert graph.resident_bytes == 260
     assert "30000 ns of the step are those of no operator" in str(found.note)
 
 

@@ -57,6 +57,8 @@ def program() -> TensorProgram:
 
 def test_what_is_given_is_resident_and_what_is_computed_is_a_node() -> None:
     graph = program_graph(program(), flops_per_ns=10, bytes_per_ns=10, launch_ns=1)
+    # w has 64 bytes and x 128.
+    assert graph.resident_bytes == 192
     # y reads 128 and 64 bytes and writes 32: 23 ns; its 128 operations take 13. dw reads 128 and 32
     # and writes 64: 23 ns as well.
     assert [

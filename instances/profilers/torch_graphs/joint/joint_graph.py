@@ -126,7 +126,7 @@ class JointGraph:
             nodes[node] = replace(
                 nodes[node], duration_ns=nodes[node].duration_ns + self.penalty_ns
             )
-        return Graph(self.graph.name, tuple(nodes), provenance=self.graph.provenance)
+        return replace(self.graph, nodes=tuple(nodes))
 
 
 def read_joint_graph(
@@ -190,7 +190,10 @@ def read_joint_graph(
     return JointGraph(
         module=module,
         graph=Graph(
-            name, tuple(assembly.nodes), provenance=provenance or Provenance(source=cost.source)
+            name,
+            tuple(assembly.nodes),
+            provenance=provenance or Provenance(source=cost.source),
+            resident_bytes=sum(source_bytes((primal, 0)) for primal in ends.primals),
         ),
         operations=operations,
         owners=tuple(assembly.owners),
