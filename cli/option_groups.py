@@ -14,6 +14,7 @@ import typer
 from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
+    ChunksOption,
     DevicesOption,
     HostMemoryOption,
     InstanceName,
@@ -44,6 +45,7 @@ class ResourceOptions:
     devices: DevicesOption = None
     microbatches: MicrobatchesOption = None
     weight_copies: WeightCopiesOption = None
+    chunks: ChunksOption = None
     host_memory: HostMemoryOption = None
 
     def resources(self) -> Resources:
@@ -57,6 +59,7 @@ class ResourceOptions:
             self.devices,
             self.microbatches,
             self.weight_copies,
+            self.chunks,
             self.host_memory,
         )
 

@@ -19,7 +19,7 @@ from jettison.solvers.core.resources import Resources
 from jettison.studies.study import Cell
 
 # Of pipelines and of hosts with a limit; absent where a problem has none.
-_OF_SOME_PROBLEMS = ("devices", "microbatches", "weight_copies", "host_memory")
+_OF_SOME_PROBLEMS = ("devices", "microbatches", "weight_copies", "chunks", "host_memory")
 
 
 @dataclass(frozen=True, kw_only=True)

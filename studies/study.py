@@ -62,6 +62,7 @@ _GRID_FIELDS = {
     "devices",
     "microbatches",
     "weight_copies",
+    "chunks",
     "host_memory",
     "methods",
     "time_limit_s",
@@ -344,6 +345,7 @@ def _resources(grid: Mapping[str, Any]) -> list[Resources]:
         _or_absent(values_of(grid, "devices", int)),
         _or_absent(values_of(grid, "microbatches", int)),
         _or_absent(values_of(grid, "weight_copies", int)),
+        _or_absent(values_of(grid, "chunks", int)),
         _or_absent(host_memories),
     )
     _check_count(axes)

@@ -128,7 +128,7 @@ class ProblemKind(Generic[P]):
         Returns its methods, the default one first.
     takes
         Those of ``bandwidth``, ``transfers``, ``models``, ``devices``, ``microbatches``,
-        ``weight_copies`` and ``host_memory`` that it uses.
+        ``weight_copies``, ``chunks`` and ``host_memory`` that it uses.
     needs
         The resources that must be given, ``memory`` among them.
     narrow_class
