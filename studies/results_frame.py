@@ -61,9 +61,10 @@ def results_frame(folder: ResultFolder) -> pd.DataFrame:
         as it was written, ``memory_bytes``, ``bandwidth_bytes_per_s``,
         ``total_bandwidth_bytes_per_s``, ``models``, those of pipelines ``devices``,
         ``microbatches``, ``weight_copies`` and ``chunks``, ``host_memory`` as it was written,
-        ``method``, ``time_limit_s``, ``gap_limit``, ``threads``, ``seed``, ``state``,
-        ``failed``; what the result says; ``best_bound_ns``, the best bound that any job of the same problem proved for a
-        class that holds the schedule, and ``gap_to_best``, the schedule's distance to it; and
+        ``method``, ``time_limit_s``, ``gap_limit``, ``threads``, ``seed``, ``state``, ``failed``;
+        what the result says; ``best_bound_ns``, the best bound that any job of the same problem
+        proved for a class that holds the schedule, and ``gap_to_best``, the schedule's distance to
+        it; and
         ``wall_s``, ``cpu_s``, ``peak_memory_bytes`` of the process. Whole numbers are ``Int64``,
         with missing values where there are none.
 
