@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.pipeline_chain.step_replay import DeviceRun, PipelineReplay
 from jettison.schedules.remat_chain.schedule import ChainOperationKind
 
@@ -19,6 +20,31 @@ def table_of_devices(replay: PipelineReplay) -> pd.DataFrame:
     time, what a micro-batch keeps between its phases on all its parts, and its peak.
     """
     return pd.DataFrame([_row(run, replay.time_ns) for run in replay.devices])
+
+
+def printed_devices(replay: PipelineReplay) -> tuple[list[str], list[list[str]]]:
+    """Return columns and rows for people: each device with its stages, times and memory.
+
+    Headers of numbers begin with a blank, as `print_table` takes them.
+    """
+    columns = [" device", "stages", " in flight", " forward", " backward", " again", " idle"]
+    columns += [" resident", " peak"]
+    rows = []
+    for found in table_of_devices(replay).to_dict("records"):
+        times = (found[f"{name}_ns"] for name in ("forward", "backward", "recompute"))
+        sizes = (found[f"{name}_bytes"] for name in ("resident", "peak"))
+        share = found["idle_ns"] / replay.time_ns if replay.time_ns else 0.0
+        rows.append(
+            [
+                str(found["device"]),
+                str(found["stages"]),
+                str(found["in_flight"]),
+                *(format_ns(time) for time in times),
+                f"{100 * share:.1f} %",
+                *(format_bytes(size) for size in sizes),
+            ]
+        )
+    return columns, rows
 
 
 def _row(run: DeviceRun, step_ns: int) -> dict[str, int | str]:

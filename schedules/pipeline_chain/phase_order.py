@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,9 @@ class Turn:
     microbatch: int
 
 
-def device_turns(devices: int, device: int, chunks: int, microbatches: int) -> list[Turn]:
+# A search asks for the same orders thousands of times.
+@lru_cache(maxsize=1024)
+def device_turns(devices: int, device: int, chunks: int, microbatches: int) -> tuple[Turn, ...]:
     """Return the phases of a device in their order.
 
     Parameters
@@ -52,14 +55,14 @@ def device_turns(devices: int, device: int, chunks: int, microbatches: int) -> l
         Micro-batches of a step.
     """
     if chunks > 1:
-        return _interleaved(devices, device - 1, chunks, microbatches)
+        return tuple(_interleaved(devices, device - 1, chunks, microbatches))
     in_flight, part = min(microbatches, devices - device + 1), device - 1
     order = [Turn(False, part, number) for number in range(1, in_flight + 1)]
     for number in range(1, microbatches + 1):
         order.append(Turn(True, part, number))
         if number + in_flight <= microbatches:
             order.append(Turn(False, part, number + in_flight))
-    return order
+    return tuple(order)
 
 
 def _interleaved(devices: int, rank: int, chunks: int, microbatches: int) -> list[Turn]:

@@ -65,16 +65,19 @@ def solve_every_order(
     plain = solve_exact(replace(problem, chunks=1), options.quiet(), params)
     found: list[Schedule | None] = [plain.schedule, options.start]
     bounds = [_persistent(plain)]
+    _, step_ns = _fastest(problem, found)
     with Ending() as ending:
         found.append(solve_megatron_interleaved(problem, options.quiet()).schedule)
-        other = solve_interleaved(problem, options.quiet(), params)
-        found.append(other.schedule)
-        pass_interrupt_on(other.termination)
-        _, step_ns = _fastest(problem, found)
         for chunks in range(2, problem.chunks + 1):
             clock.require_time()
             search = ChunkSearch(problem, chunks, params)
             bounds.append(search.bound(step_ns, params.chunk_rounds).time_ns)
+        clock.require_time()
+        left_s = None if options.time_limit_s is None else clock.left_s
+        other = solve_interleaved(problem, replace(options.quiet(), time_limit_s=left_s), params)
+        found.append(other.schedule)
+        pass_interrupt_on(other.termination)
+        ending.termination = other.termination
     schedule, _ = _fastest(problem, found)
     if len(bounds) < problem.chunks:
         # The time was over before every number of chunks had a bound.

@@ -130,19 +130,26 @@ class ChunkSearch:
             if estimate is not None:
                 begun[spans] = estimate
         for spans in sorted(begun, key=begun.__getitem__)[: self._params.chunk_climbs]:
-            climbed = self._climb(spans, begun[spans], clock)
-            self._offer(climbed)
-            while clock.left_s:
-                before = self.step_ns
-                for moved in _moved(climbed):
-                    estimate = self._estimate(moved)
-                    worth = estimate is not None and (
-                        self.step_ns is None or estimate[0] < self.step_ns
-                    )
-                    if worth and self._offer(moved):
-                        climbed = moved
-                        break
-                if self.step_ns == before:
+            self._refine(self._climb(spans, begun[spans], clock), clock)
+
+    def _refine(self, spans: Spans, clock: Clock) -> None:
+        """Move one cut at a time as long as the timeline becomes shorter."""
+        tried = {spans}
+        self._offer(spans)
+        improved = True
+        while improved:
+            improved = False
+            for moved in _moved(spans):
+                if moved in tried or not clock.left_s:
+                    continue
+                estimate = self._estimate(moved)
+                if estimate is None or (self.step_ns is not None and estimate[0] >= self.step_ns):
+                    continue
+                if len(tried) > self._params.chunk_timelines:
+                    return
+                tried.add(moved)
+                if self._offer(moved):
+                    spans, improved = moved, True
                     break
 
     def _climb(self, spans: Spans, estimate: tuple[int, int], clock: Clock) -> Spans:

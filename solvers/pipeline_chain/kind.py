@@ -88,6 +88,12 @@ def _table(problem: PipelineChain, schedule: PipelineSchedule) -> pd.DataFrame:
     return table_of_devices(schedule.replay(problem))
 
 
+def _printed(replay: PipelineReplay) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    from jettison.schedules.pipeline_chain.device_table import printed_devices
+
+    return printed_devices(replay)
+
+
 PIPELINE_CHAIN = ProblemKind(
     name=PipelineChain.problem,
     problem=PipelineChain,
@@ -104,4 +110,5 @@ PIPELINE_CHAIN = ProblemKind(
     spent=_spent,
     picture=_picture,
     table=_table,
+    printed=_printed,
 )

@@ -80,6 +80,8 @@ class PipelineParams(Params):
         Rounds of subgradients of the bound on interleaved steps, and of those for cuts alone.
     chunk_starts, chunk_climbs
         Cuts of the bound that a search for chunks looks at, and those it climbs from.
+    chunk_timelines
+        Cuts whose timeline a climb looks at.
     """
 
     first_slots: int = 100
@@ -102,6 +104,7 @@ class PipelineParams(Params):
     chunk_start_rounds: int = 60
     chunk_starts: int = 12
     chunk_climbs: int = 3
+    chunk_timelines: int = 200
 
 
 PIPELINE = PipelineParams()
