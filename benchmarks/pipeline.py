@@ -3,7 +3,8 @@
 A row for each chain, number of devices, chunks and method: the time of the step, the lower bound on
 persistent schedules that `exact` found, how far the step is above it, and CPU seconds. The memory
 of each device is that of the card on which the chain was measured, or what is given; there are 32
-micro-batches. Rows that the output has are kept, so that a run that was stopped goes on.
+micro-batches. A chain that is named drawn-N-SEED has N stages of random times and sizes. Rows that
+the output has are kept, so that a run that was stopped goes on.
 
     .venv/bin/python benchmarks/pipeline.py
 """
@@ -13,12 +14,14 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
+import random
 import time
 from pathlib import Path
 
 import jettison as jt
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.pipeline_chain.problem import PipelineChain
+from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.solvers.core.registry import methods_of
 from jettison.solvers.core.result import Result
 
@@ -49,9 +52,7 @@ def main() -> None:
     ):
         name, memory = given.rsplit(":", 1)
         others = {} if chunks == 1 else {"chunks": chunks}
-        problem = PipelineChain(
-            jt.load(name), memory, devices, options.microbatches, None, **others
-        )
+        problem = PipelineChain(_chain(name), memory, devices, options.microbatches, None, **others)
         bound_ms = ""
         for method in methods_of(problem.problem):
             key = (name, str(devices), memory, str(chunks), method.name)
@@ -64,6 +65,31 @@ def main() -> None:
             if step_ms and bound_ms:
                 rows[key]["above_bound"] = f"{float(step_ms) / float(bound_ms) - 1:.4f}"
             _write(options.output, rows)
+
+
+def _chain(name: str) -> Chain:
+    """Return a bundled chain, or one that is drawn as its name says."""
+    if not name.startswith("drawn-"):
+        return jt.load(name)
+    count, seed = (int(word) for word in name.split("-")[1:])
+    draw = random.Random(seed)
+    stages = []
+    for number in range(1, count + 1):
+        output_bytes = 0 if number == count else draw.randint(8, 64) << 20
+        forward_ns = draw.randint(2_000_000, 12_000_000)
+        stages.append(
+            Stage(
+                name=f"stage {number}",
+                forward_ns=forward_ns,
+                backward_ns=2 * forward_ns,
+                output_bytes=output_bytes,
+                saved_bytes=output_bytes + (draw.randint(50, 400) << 20),
+                forward_overhead_bytes=draw.randint(0, 64) << 20,
+                backward_overhead_bytes=draw.randint(0, 64) << 20,
+                weight_bytes=draw.randint(50, 200) << 20,
+            )
+        )
+    return Chain(name, 16 << 20, tuple(stages))
 
 
 def _measured(problem: PipelineChain, method: str) -> Row:

@@ -12,7 +12,7 @@ from jettison.schedules.core.findings import Findings
 from jettison.schedules.core.replay import BACKWARD, Replay, Rule, Step
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.pipeline_chain.phase_memory import MicroBatch, MicroBatchReplay, PhaseStep
-from jettison.schedules.pipeline_chain.timeline import PhaseTimes, RunPhase, run_phases
+from jettison.schedules.pipeline_chain.phase_timeline import PhaseTimes, RunPhase, run_phases
 from jettison.schedules.remat_chain.schedule import ChainOperation
 
 FORWARD = "F"

@@ -15,7 +15,6 @@ from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.pipeline_chain.schedule import PipelineSchedule, spans_of
 from jettison.solvers.core.bound import Bound, best_bound, exact_bound
-from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
@@ -61,7 +60,7 @@ def solve_every_order(
     """
     if problem.chunks == 1:
         return solve_exact(problem, options, params)
-    clock = Clock(options.time_limit_s)
+    limited = _within(params, options)
     plain = solve_exact(replace(problem, chunks=1), options.quiet(), params)
     found: list[Schedule | None] = [plain.schedule, options.start]
     bounds = [_persistent(plain)]
@@ -69,12 +68,9 @@ def solve_every_order(
     with Ending() as ending:
         found.append(solve_megatron_interleaved(problem, options.quiet()).schedule)
         for chunks in range(2, problem.chunks + 1):
-            clock.require_time()
-            search = ChunkSearch(problem, chunks, params)
-            bounds.append(search.bound(step_ns, params.chunk_rounds).time_ns)
-        clock.require_time()
-        left_s = None if options.time_limit_s is None else clock.left_s
-        other = solve_interleaved(problem, replace(options.quiet(), time_limit_s=left_s), params)
+            search = ChunkSearch(problem, chunks, limited)
+            bounds.append(search.bound(step_ns, limited.chunk_rounds).time_ns)
+        other = solve_interleaved(problem, options.quiet(), params)
         found.append(other.schedule)
         pass_interrupt_on(other.termination)
         ending.termination = other.termination
@@ -98,7 +94,7 @@ def solve_interleaved(
     """Return the fastest interleaved step that was found, with two chunks or more."""
     if problem.chunks == 1:
         return Outcome(termination=Termination.COMPLETED, note=_NOTHING_TO_INTERLEAVE)
-    clock = Clock(options.time_limit_s)
+    limited = _within(params, options)
     best: PipelineSchedule | None = None
     best_ns: int | None = None
     # Longer parts than a step that is known has time for are left out.
@@ -106,9 +102,8 @@ def solve_interleaved(
     _, upper_ns = _fastest(problem, [plain])
     with Ending() as ending:
         for chunks in range(2, problem.chunks + 1):
-            clock.require_time()
-            search = ChunkSearch(problem, chunks, params)
-            search.search(search.bound(upper_ns, params.chunk_start_rounds).paths, clock)
+            search = ChunkSearch(problem, chunks, limited)
+            search.search(search.bound(upper_ns, limited.chunk_start_rounds).paths)
             if search.step_ns is not None and (best_ns is None or search.step_ns < best_ns):
                 best, best_ns = search.schedule, search.step_ns
     note = None if best is not None else "no cuts were found that fit"
@@ -152,12 +147,13 @@ def bound_every_order(
     if problem.chunks == 1:
         return plain
     bounds = [_persistent(plain)]
+    limited = _within(params, options)
     quick = in_plain_order(solve_equal_time)(problem, options.quiet(), params).schedule
     _, plain_ns = _fastest(problem, [quick])
     with Ending() as ending:
         for chunks in range(2, problem.chunks + 1):
-            search = ChunkSearch(problem, chunks, params)
-            bounds.append(search.bound(plain_ns, params.chunk_rounds).time_ns)
+            search = ChunkSearch(problem, chunks, limited)
+            bounds.append(search.bound(plain_ns, limited.chunk_rounds).time_ns)
     if len(bounds) < problem.chunks:
         return Outcome(termination=ending.termination, bounds=_of_all(problem, "step-bound"))
     return replace(
@@ -196,6 +192,25 @@ def _persistent(outcome: Outcome) -> int | None:
         return None
     found = best_bound(outcome.bounds, ScheduleClass.PERSISTENT)
     return 0 if found is None else found.time_ns
+
+
+def _within(params: PipelineParams, options: SolveOptions) -> PipelineParams:
+    """Convert a time limit into rounds and timelines, which are the same on a busy machine."""
+    if options.time_limit_s is None:
+        return params
+    share = min(1.0, options.time_limit_s / params.chunk_seconds)
+
+    def part(most: int) -> int:
+        return max(1, int(most * share))
+
+    return replace(
+        params,
+        chunk_rounds=part(params.chunk_rounds),
+        chunk_start_rounds=part(params.chunk_start_rounds),
+        chunk_timelines=part(params.chunk_timelines),
+        chunk_slots=max(4, part(params.chunk_slots)),
+        chunk_bound_slots=max(4, part(params.chunk_bound_slots)),
+    )
 
 
 def _fastest(

@@ -19,9 +19,8 @@ from jettison.instances.remat_chain.smaller_gradients import (
     has_larger_gradients,
     with_smaller_gradients,
 )
+from jettison.schedules.pipeline_chain.phase_timeline import PhaseTimes, run_phases
 from jettison.schedules.pipeline_chain.schedule import DevicePlan, PipelineSchedule, spans_of
-from jettison.schedules.pipeline_chain.timeline import PhaseTimes, run_phases
-from jettison.solvers.core.clock import Clock
 from jettison.solvers.pipeline_chain.chunk_bound import ChunkBound, ChunkBounds
 from jettison.solvers.pipeline_chain.chunk_budgets import Budgeted, DeviceBudgets
 from jettison.solvers.pipeline_chain.chunk_times import ChunkTimes
@@ -121,7 +120,7 @@ class ChunkSearch:
             for first in range(self._count)
         )
 
-    def search(self, starts: tuple[Spans, ...], clock: Clock) -> None:
+    def search(self, starts: tuple[Spans, ...]) -> None:
         """Search from cuts, and from those of equal stages and of equal time."""
         begun: dict[Spans, tuple[int, int]] = {}
         plain = (self._equal_stages(), self._equal_time())
@@ -130,9 +129,9 @@ class ChunkSearch:
             if estimate is not None:
                 begun[spans] = estimate
         for spans in sorted(begun, key=begun.__getitem__)[: self._params.chunk_climbs]:
-            self._refine(self._climb(spans, begun[spans], clock), clock)
+            self._refine(self._climb(spans, begun[spans]))
 
-    def _refine(self, spans: Spans, clock: Clock) -> None:
+    def _refine(self, spans: Spans) -> None:
         """Move one cut at a time as long as the timeline becomes shorter."""
         tried = {spans}
         self._offer(spans)
@@ -140,7 +139,7 @@ class ChunkSearch:
         while improved:
             improved = False
             for moved in _moved(spans):
-                if moved in tried or not clock.left_s:
+                if moved in tried:
                     continue
                 estimate = self._estimate(moved)
                 if estimate is None or (self.step_ns is not None and estimate[0] >= self.step_ns):
@@ -152,10 +151,10 @@ class ChunkSearch:
                     spans, improved = moved, True
                     break
 
-    def _climb(self, spans: Spans, estimate: tuple[int, int], clock: Clock) -> Spans:
+    def _climb(self, spans: Spans, estimate: tuple[int, int]) -> Spans:
         """Move one cut at a time as long as the estimate falls."""
         improved = True
-        while improved and clock.left_s:
+        while improved:
             improved = False
             for moved in _moved(spans):
                 other = self._estimate(moved)

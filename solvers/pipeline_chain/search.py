@@ -82,6 +82,8 @@ class PipelineParams(Params):
         Cuts of the bound that a search for chunks looks at, and those it climbs from.
     chunk_timelines
         Cuts whose timeline a climb looks at.
+    chunk_seconds
+        A time limit below this has its share of the rounds, timelines and slots for chunks.
     """
 
     first_slots: int = 100
@@ -105,6 +107,7 @@ class PipelineParams(Params):
     chunk_starts: int = 12
     chunk_climbs: int = 3
     chunk_timelines: int = 200
+    chunk_seconds: float = 60.0
 
 
 PIPELINE = PipelineParams()

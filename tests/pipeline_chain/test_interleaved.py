@@ -13,8 +13,8 @@ from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.pipeline_chain.phase_order import Load, device_turns, largest_loads
+from jettison.schedules.pipeline_chain.phase_timeline import PhaseTimes, run_phases
 from jettison.schedules.pipeline_chain.schedule import PipelineSchedule, spans_of
-from jettison.schedules.pipeline_chain.timeline import PhaseTimes, run_phases
 from jettison.solvers.core.outcome import SILENT
 from jettison.solvers.core.registry import methods_of
 from jettison.solvers.core.solve import solve_with

@@ -16,8 +16,8 @@ from jettison.schedules.core.replay import Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.pipeline_chain.device_table import table_of_devices
 from jettison.schedules.pipeline_chain.phase_order import device_turns
+from jettison.schedules.pipeline_chain.phase_timeline import PhaseTimes, run_1f1b
 from jettison.schedules.pipeline_chain.schedule import DevicePlan, PipelineSchedule
-from jettison.schedules.pipeline_chain.timeline import PhaseTimes, run_1f1b
 from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
 from tests.drawing.chains import stage_of
 

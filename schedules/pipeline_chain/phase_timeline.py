@@ -8,7 +8,8 @@ each part and direction.
 No device of 1F1B waits for ever: of the devices that wait, one that waits to send has at least
 :math:`K_i` micro-batches before it that the receiver has not begun, while the order of the receiver
 lets it begin the next one after at most one gradient, for which there is a buffer. Whether an order
-ends does not depend on the times; that the interleaved one does is tested for up to 8 devices, 5 chunks, and 3 micro-batches for each device.
+ends does not depend on the times. That the interleaved one does is tested for up to 8 devices,
+5 chunks, and 3 micro-batches for each device.
 """
 
 from __future__ import annotations
