@@ -98,6 +98,15 @@ WeightCopiesOption = Annotated[
         "and gradients, by default; 4 with Adam, 8 with Adam and weights in half precision.",
     ),
 ]
+ChunksOption = Annotated[
+    int | None,
+    typer.Option(
+        "--chunks",
+        metavar="V",
+        help="Most parts of a device of a pipeline: 1, in the order 1F1B, by default; with more, "
+        "interleaved 1F1B is tried as well.",
+    ),
+]
 HostMemoryOption = Annotated[
     str | None,
     typer.Option(

@@ -15,6 +15,7 @@ from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
     CardOption,
+    ChunksOption,
     DevicesOption,
     HostMemoryOption,
     InstanceName,
@@ -48,6 +49,7 @@ class ResourceOptions:
     devices: DevicesOption = None
     microbatches: MicrobatchesOption = None
     weight_copies: WeightCopiesOption = None
+    chunks: ChunksOption = None
     host_memory: HostMemoryOption = None
 
     def resources(self) -> Resources:
@@ -61,6 +63,7 @@ class ResourceOptions:
             self.devices,
             self.microbatches,
             self.weight_copies,
+            self.chunks,
             self.host_memory,
             self.card,
             self.resident,

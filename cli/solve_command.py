@@ -20,7 +20,7 @@ from jettison.cli.describe import (
 )
 from jettison.cli.exit_status import status_of
 from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
-from jettison.cli.output import ProgressLine, print_json, print_pairs
+from jettison.cli.output import ProgressLine, print_json, print_pairs, print_table
 from jettison.cli.params_file import read_params
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.csv_text import csv_text
@@ -118,6 +118,9 @@ def solve(
         print_json(result.to_json())
     else:
         print_pairs(_describe(result))
+        if kind.printed is not None and result.replay is not None:
+            sys.stdout.write("\n")
+            print_table(*kind.printed(result.replay))
     raise typer.Exit(status_of(result, wants_schedule=chosen.promise is not Promise.BOUND))
 
 

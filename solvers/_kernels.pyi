@@ -434,6 +434,10 @@ class PhaseTable:
     def sequence(
         self, device: int, first: int, last: int
     ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]: ...
+    def sequence_within(
+        self, first: int, last: int, left: int, memory: int
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]: ...
+    def within(self, first: int, last: int, out: NDArray[np.int64]) -> None: ...
 
 def pipeline_step_bound(
     busy_ns: NDArray[np.int64],

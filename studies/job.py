@@ -24,6 +24,7 @@ _OF_SOME_PROBLEMS = (
     "devices",
     "microbatches",
     "weight_copies",
+    "chunks",
     "host_memory",
     "card",
     "resident",

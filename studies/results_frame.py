@@ -50,6 +50,7 @@ _WHOLE = (
     "devices",
     "microbatches",
     "weight_copies",
+    "chunks",
 )
 
 
@@ -62,10 +63,11 @@ def results_frame(folder: ResultFolder) -> pd.DataFrame:
         Indexed by the key of the job: ``problem``, ``instance``, ``instance_sha256``, ``memory``
         as it was written, ``memory_bytes``, ``bandwidth_bytes_per_s``,
         ``total_bandwidth_bytes_per_s``, ``models``, those of pipelines ``devices``,
-        ``microbatches`` and ``weight_copies``, ``host_memory`` as it was written, ``method``,
-        ``time_limit_s``, ``gap_limit``, ``threads``, ``seed``, ``state``, ``failed``; what the
-        result says; ``best_bound_ns``, the best bound that any job of the same problem proved for a
-        class that holds the schedule, and ``gap_to_best``, the schedule's distance to it; and
+        ``microbatches``, ``weight_copies`` and ``chunks``, ``host_memory`` as it was written,
+        ``method``, ``time_limit_s``, ``gap_limit``, ``threads``, ``seed``, ``state``, ``failed``;
+        what the result says; ``best_bound_ns``, the best bound that any job of the same problem
+        proved for a class that holds the schedule, and ``gap_to_best``, the schedule's distance to
+        it; and
         ``wall_s``, ``cpu_s``, ``peak_memory_bytes`` of the process. Whole numbers are ``Int64``,
         with missing values where there are none.
 
@@ -173,6 +175,7 @@ def _asked(record: Mapping[str, Any]) -> tuple[object, ...]:
         given.get("devices"),
         given.get("microbatches"),
         given.get("weight_copies"),
+        given.get("chunks"),
         given.get("host_memory"),
     )
 
@@ -216,6 +219,7 @@ def _row(
         "devices": given.get("devices"),
         "microbatches": given.get("microbatches"),
         "weight_copies": given.get("weight_copies"),
+        "chunks": given.get("chunks"),
         "host_memory": given.get("host_memory"),
         "method": job["method"],
         "time_limit_s": job["time_limit_s"],

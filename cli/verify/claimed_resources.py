@@ -24,6 +24,7 @@ _OPTIONS = {
     "devices": "devices",
     "microbatches": "microbatches",
     "weight_copies": "weight-copies",
+    "chunks": "chunks",
 }
 
 
@@ -54,6 +55,7 @@ def claimed_resources(
         devices=claim.devices,
         microbatches=claim.microbatches,
         weight_copies=claim.weight_copies,
+        chunks=claim.chunks,
     )
     for key, option in _OPTIONS.items():
         asked_for = getattr(given, key)

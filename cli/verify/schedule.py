@@ -104,6 +104,7 @@ def _resources_of_replay(
         devices=resources.devices if "devices" in kind.takes else None,
         microbatches=resources.microbatches if "microbatches" in kind.takes else None,
         weight_copies=resources.weight_copies if "weight_copies" in kind.takes else None,
+        chunks=resources.chunks if "chunks" in kind.takes else None,
         host_memory=resources.host_memory if "host_memory" in kind.takes else None,
     )
     if claim is not None:

@@ -53,6 +53,10 @@ class PipelineChain:
     weight_copies
         Bytes that stay on a device for each byte of its weights: 2 are weights and gradients; of
         Adam in single precision 4, of Adam with weights in half precision 8.
+    chunks
+        Most parts of a device. Schedules have up to so many on every device, of consecutive stages
+        each, the :math:`p` devices taking turns along the chain: one part runs in the order 1F1B,
+        more in Megatron's interleaved 1F1B, which takes multiples of :math:`p` micro-batches.
 
     Raises
     ------
@@ -68,6 +72,7 @@ class PipelineChain:
     microbatches: int
     bandwidth: str | int | Link | None = None
     weight_copies: int = 2
+    chunks: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Chain):
@@ -80,9 +85,21 @@ class PipelineChain:
         if not isinstance(memory, Amount | Card):
             raise InputError(f"{memory} of a pipeline", field="memory", expected=_EXPECTED)
         object.__setattr__(self, "memory", memory)
-        _check_count(self.devices, "devices", len(self.instance))
+        _check_count(self.devices, "devices", len(self.instance), "one for each stage at most")
         _check_count(self.microbatches, "microbatches", MOST_MICROBATCHES)
         checked_amount(self.weight_copies, "weight_copies", "copies")
+        _check_count(self.chunks, "chunks", len(self.instance) // self.devices)
+        if self.chunks > 1 and self.devices == 1:
+            raise InputError(
+                f"{self.chunks} of one device", field="chunks", expected="give 2 devices or more"
+            )
+        if self.chunks > 1 and self.microbatches % self.devices:
+            raise InputError(
+                f"{self.chunks} and {self.microbatches} micro-batches on {self.devices} devices",
+                field="chunks",
+                expected="interleave a multiple of as many micro-batches as there are devices, such"
+                f" as {-(-self.microbatches // self.devices) * self.devices}; or give 1",
+            )
         if self.bandwidth is not None:
             object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
 
@@ -101,6 +118,7 @@ class PipelineChain:
         r"""Lower bound for every schedule: :math:`m` times the least bottleneck of all cuts.
 
         The bottleneck is that of a pipeline without recomputation, in which sending takes no time.
+        Devices of several parts can share the stages out as they like, for this bound.
         """
         return self.microbatches * self.least_bottleneck_ns
 
@@ -112,6 +130,8 @@ class PipelineChain:
         """
         times = [stage.forward_ns + stage.backward_ns for stage in self.instance]
         low, high = max(*times, -(-sum(times) // self.devices)), sum(times)
+        if self.chunks > 1:
+            return low
         while low < high:
             middle = (low + high) // 2
             if _parts_needed(times, middle) <= self.devices:
@@ -128,32 +148,36 @@ class PipelineChain:
         """Return :math:`K_i`, the most micro-batches in flight on a device, counted from 1."""
         return min(self.microbatches, self.devices - device + 1)
 
-    def resident_bytes(self, device: int, first: int, last: int) -> int:
-        """Return what a device with the stages `first` to `last` holds all the time."""
+    def resident_bytes(self, part: int, first: int, last: int, parts: int | None = None) -> int:
+        """Return what a device holds all the time for a part with the stages `first` to `last`.
+
+        The `part` is counted from 1 along the chain, of `parts`, by default one for each device.
+        """
         weights = self._weights_before[last] - self._weights_before[first - 1]
         held = self.weight_copies * weights
-        if device > 1:
+        if part > 1:
             held += self.instance.activation_bytes(first - 1)
-        if device < self.devices:
+        if part < (parts or self.devices):
             held += self.instance.gradient_bytes(last)
         return held
 
-    def send_forward_ns(self, device: int, last: int) -> int:
-        """Return the time in which a device sends the output of stage `last`; 0 for the loss."""
-        if self.link is None or device == self.devices:
+    def send_forward_ns(self, part: int, last: int, parts: int | None = None) -> int:
+        """Return the time in which a part sends the output of stage `last`; 0 for the loss."""
+        if self.link is None or part == (parts or self.devices):
             return 0
         return self.link.transfer_ns(self.instance.activation_bytes(last))
 
-    def send_backward_ns(self, device: int, first: int) -> int:
-        """Return the time in which a device sends the gradient of the input of stage `first`."""
-        if self.link is None or device == 1:
+    def send_backward_ns(self, part: int, first: int) -> int:
+        """Return the time in which a part sends the gradient of the input of stage `first`."""
+        if self.link is None or part == 1:
             return 0
         return self.link.transfer_ns(self.instance.gradient_bytes(first - 1))
 
 
-def _check_count(count: object, field: str, most: int) -> None:
+def _check_count(count: object, field: str, most: int, why: str | None = None) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= most:
-        raise InputError(f"{count!r}", field=field, expected=f"write 1 to {most}")
+        reason = "" if why is None else f", {why}"
+        raise InputError(f"{count!r}", field=field, expected=f"write 1 to {most}{reason}")
 
 
 def _parts_needed(times: list[int], limit: int) -> int:

@@ -37,8 +37,8 @@ class ScheduleClaim:
         Source of the times of transfers; None for problems that have only one.
     models
         Number of models that are trained; None for problems of one model.
-    devices, microbatches, weight_copies
-        Those of a pipeline; None elsewhere.
+    devices, microbatches, weight_copies, chunks
+        Those of a pipeline; None elsewhere, and one chunk is not written.
     """
 
     memory_bytes: int
@@ -50,6 +50,7 @@ class ScheduleClaim:
     devices: int | None = None
     microbatches: int | None = None
     weight_copies: int | None = None
+    chunks: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the claim as a JSON object; a full-duplex link has twice its rate in total."""
@@ -89,7 +90,7 @@ class ScheduleClaim:
         )
 
 
-_COUNTS = ("models", "devices", "microbatches", "weight_copies")
+_COUNTS = ("models", "devices", "microbatches", "weight_copies", "chunks")
 
 
 def _read_link(entry: Mapping[str, int]) -> Link:

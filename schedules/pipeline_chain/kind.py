@@ -18,7 +18,10 @@ _PHASES = ("forward", "backward")
 
 
 def _write(schedule: PipelineSchedule, _: Chain) -> dict[str, object]:
+    # One chunk is left out, as in files from before there were more.
+    chunks = {} if schedule.chunks == 1 else {"chunks": schedule.chunks}
     return {
+        **chunks,
         "devices": [
             {
                 "first": plan.first,
@@ -29,7 +32,7 @@ def _write(schedule: PipelineSchedule, _: Chain) -> dict[str, object]:
                 },
             }
             for plan in schedule.devices
-        ]
+        ],
     }
 
 
@@ -42,7 +45,7 @@ def _read(document: Mapping[str, Any], chain: Chain) -> PipelineSchedule:
         last = checked_stage(f"{field}.last", entry["last"], least=first, most=most)
         phases = (_operations(entry[phase], f"{field}.{phase}", most) for phase in _PHASES)
         plans.append(DevicePlan(first, last, *phases))
-    return PipelineSchedule(tuple(plans))
+    return PipelineSchedule(tuple(plans), document.get("chunks", 1))
 
 
 def _operations(
@@ -63,6 +66,7 @@ def _claim(problem: PipelineChain, replay: Replay) -> ScheduleClaim:
         devices=problem.devices,
         microbatches=problem.microbatches,
         weight_copies=problem.weight_copies,
+        chunks=None if problem.chunks == 1 else problem.chunks,
         time_ns=replay.time_ns,
         peak_bytes=replay.peak_bytes,
     )

@@ -15,7 +15,7 @@ from jettison.schedules.remat_chain.schedule import ChainOperation
 
 @dataclass(frozen=True, slots=True)
 class DevicePlan:
-    """Plan of one device: its stages, and the two phases of a micro-batch on it.
+    """Plan of a part, which is all of a device or a chunk of it: its stages, and its two phases.
 
     Attributes
     ----------
@@ -53,17 +53,27 @@ class DevicePlan:
 
 @dataclass(frozen=True, slots=True)
 class PipelineSchedule:
-    """Pipeline schedule: a plan for each device, from the one that has the first stage.
+    """Pipeline schedule: a plan for each part, from the one that has the first stage.
+
+    Attributes
+    ----------
+    devices
+        The plans along the chain. With one chunk, that of each device; with more, the devices take
+        turns.
+    chunks
+        Parts of each device.
 
     Raises
     ------
     InputError
-        If the stages of a device do not follow those of the device before it.
+        If the stages of a part do not follow those of the part before it, or if the parts are no
+        multiple of the chunks.
     """
 
     kind = "pipeline-schedule"
 
     devices: tuple[DevicePlan, ...]
+    chunks: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "devices", tuple(self.devices))
@@ -80,18 +90,24 @@ class PipelineSchedule:
                     field=f"devices[{position}].first",
                     expected=f"begin with stage {before.last + 1}",
                 )
+        if self.chunks < 1 or len(self.devices) % self.chunks:
+            raise InputError(
+                f"{self.chunks} of each device make no {len(self.devices)} parts",
+                field="chunks",
+                expected="give every device as many parts",
+            )
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """The last stage of every device but the last."""
+        """The last stage of every part but the last."""
         return tuple(plan.last for plan in self.devices[:-1])
 
     def replay(self, problem: PipelineChain) -> PipelineReplay:
         """Execute the step in exact integers and name every broken rule; see `replay_pipeline`."""
-        return replay_pipeline(problem, self.devices)
+        return replay_pipeline(problem, self.devices, self.chunks)
 
 
 def spans_of(cuts: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Return the first and the last stage of each device of a chain of `count` stages."""
+    """Return the first and the last stage of each part of a chain of `count` stages."""
     ends = [0, *cuts, count]
     return [(before + 1, end) for before, end in pairwise(ends)]

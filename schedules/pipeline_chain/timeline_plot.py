@@ -76,7 +76,7 @@ def plot_pipeline(replay: PipelineReplay, *, title: str) -> Figure:
     axes.set_yticks([row + 0.5 for row in range(count)])
     axes.set_yticklabels(
         [
-            f"device {run.number}\nstages {run.first}-{run.last}\n"
+            f"device {run.number}\nstages {run.stages}\n"
             f"{memory.of(run.peak_bytes):.3g} {memory.name}"
             for run in reversed(replay.devices)
         ],
@@ -129,9 +129,8 @@ def _draw_phases(
 
 
 def _repeated(run: DeviceRun) -> Iterator[tuple[int, int]]:
-    own = run.microbatch
     for phase in run.phases:
-        for item in own.backward if phase.is_backward else own.forward:
+        for item in run.operations_of(phase):
             if item.repeated:
                 yield phase.start_ns + item.start_ns, phase.start_ns + item.end_ns
 

@@ -19,6 +19,7 @@ _WITHOUT = {
     "devices": "plans one device, or the mesh of its instance",
     "microbatches": "has no micro-batches",
     "weight_copies": "counts the weights as it does",
+    "chunks": "has no parts of devices",
     "host_memory": "does not limit the memory of the host",
 }
 

@@ -128,7 +128,7 @@ class ProblemKind(Generic[P]):
         Returns its methods, the default one first.
     takes
         Those of ``bandwidth``, ``transfers``, ``models``, ``devices``, ``microbatches``,
-        ``weight_copies`` and ``host_memory`` that it uses.
+        ``weight_copies``, ``chunks`` and ``host_memory`` that it uses.
     needs
         The resources that must be given, ``memory`` among them.
     narrow_class
@@ -157,6 +157,8 @@ class ProblemKind(Generic[P]):
         picture.
     table
         Returns a table of a schedule, a row for each part; None if there is none.
+    printed
+        Returns columns and rows that are printed below the answer; None if there are none.
     """
 
     name: str
@@ -180,6 +182,7 @@ class ProblemKind(Generic[P]):
     picture: Callable[[Any, str], Figure] = _memory_over_time
     grid: Callable[[P, Any, str], Figure] | None = None
     table: Callable[[P, Any], pd.DataFrame] | None = None
+    printed: Callable[[Any], tuple[Sequence[str], Sequence[Sequence[str]]]] | None = None
 
     def own(self, instance: Instance) -> Instance:
         """Return an instance, converted into the problem's own kind if need be."""

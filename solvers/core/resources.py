@@ -22,9 +22,9 @@ class Resources:
         The link, for problems that have one.
     models
         Number of models of an instance that are trained.
-    devices, microbatches, weight_copies
-        A pipeline: its devices, the micro-batches of a step, and how many times the weights of a
-        device stay there.
+    devices, microbatches, weight_copies, chunks
+        A pipeline: its devices, the micro-batches of a step, how many times the weights of a
+        device stay there, and how many parts a device may have.
     host_memory
         The memory of the host, for problems that move tensors there and may run out of it.
     card, resident
@@ -40,6 +40,7 @@ class Resources:
     devices: int | None = None
     microbatches: int | None = None
     weight_copies: int | None = None
+    chunks: int | None = None
     host_memory: str | None = None
     card: str | None = None
     resident: str | None = None

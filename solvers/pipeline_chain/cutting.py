@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.instances.pipeline_chain.problem import PipelineChain
-from jettison.schedules.pipeline_chain.one_f_one_b import PhaseTimes, run_1f1b
+from jettison.schedules.pipeline_chain.phase_timeline import PhaseTimes, run_1f1b
 from jettison.solvers.pipeline_chain.device_times import NEVER_NS, PipelineNeeds
 
 Spans = tuple[tuple[int, int], ...]

@@ -173,7 +173,7 @@ class DeviceTimes:
     def plan(self, device: int, first: int, last: int) -> DevicePlan:
         """Return the plan of a device that takes this time."""
         forward, backward = self._table.sequence(device - 1, first - 1, last - 1)
-        return DevicePlan(first, last, _operations(forward), _operations(backward))
+        return DevicePlan(first, last, operations_of(forward), operations_of(backward))
 
 
 def device_times(
@@ -215,10 +215,10 @@ def device_times(
     def up(amounts: NDArray[np.int64]) -> NDArray[np.int32]:
         # Whole numbers of Python: a product of bytes and slots may not fit 64 bits.
         exact = -((-amounts.astype(object) * slots) // most_bytes)
-        return _narrow(exact)
+        return narrow(exact)
 
     def down(amounts: NDArray[np.int64]) -> NDArray[np.int32]:
-        return _narrow(amounts.astype(object) * slots // most_bytes)
+        return narrow(amounts.astype(object) * slots // most_bytes)
 
     size, room = (up, down) if rounds_up else (down, up)
     rotor = needs.rotor
@@ -244,7 +244,8 @@ def device_times(
     return DeviceTimes(needs, np.ascontiguousarray(busy), slots, table)
 
 
-def _narrow(amounts: NDArray[np.object_]) -> NDArray[np.int32]:
+def narrow(amounts: NDArray[np.object_]) -> NDArray[np.int32]:
+    """Return slots as the kernel takes them; more than any memory has stays more."""
     return np.ascontiguousarray(np.clip(amounts, _NOT, _MOST_SLOTS).astype(np.int32))
 
 
@@ -255,5 +256,6 @@ def _sums(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return sums
 
 
-def _operations(steps: list[tuple[int, int]]) -> tuple[ChainOperation, ...]:
+def operations_of(steps: list[tuple[int, int]]) -> tuple[ChainOperation, ...]:
+    """Return the operations that the kernel's steps are."""
     return tuple(ChainOperation(_KINDS[kind], stage) for kind, stage in steps)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_COPIES = 2
+DEFAULT_CHUNKS = 1
 
 
 def _pose(chain: Chain, resources: Resources) -> PipelineChain:
@@ -41,6 +42,7 @@ def _pose(chain: Chain, resources: Resources) -> PipelineChain:
         resources.microbatches,
         resources.bandwidth,
         DEFAULT_COPIES if copies is None else copies,
+        DEFAULT_CHUNKS if resources.chunks is None else resources.chunks,
     )
 
 
@@ -60,6 +62,8 @@ def _in_full(resources: Resources, problem: PipelineChain) -> Resources:
         devices=problem.devices,
         microbatches=problem.microbatches,
         weight_copies=problem.weight_copies,
+        # One is left open: records from before there were more have the same keys.
+        chunks=None if problem.chunks == DEFAULT_CHUNKS else problem.chunks,
     )
 
 
@@ -84,6 +88,12 @@ def _table(problem: PipelineChain, schedule: PipelineSchedule) -> pd.DataFrame:
     return table_of_devices(schedule.replay(problem))
 
 
+def _printed(replay: PipelineReplay) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    from jettison.schedules.pipeline_chain.device_table import printed_devices
+
+    return printed_devices(replay)
+
+
 PIPELINE_CHAIN = ProblemKind(
     name=PipelineChain.problem,
     problem=PipelineChain,
@@ -92,7 +102,7 @@ PIPELINE_CHAIN = ProblemKind(
     pose=_pose,
     replay=_replay,
     methods=_methods,
-    takes=frozenset({"bandwidth", "devices", "microbatches", "weight_copies"}),
+    takes=frozenset({"bandwidth", "devices", "microbatches", "weight_copies", "chunks"}),
     needs=frozenset({"memory", "devices", "microbatches"}),
     narrow_class=ScheduleClass.PERSISTENT,
     reference=lambda problem: Reference(problem.base_time_ns, "recomputation or bubbles"),
@@ -100,4 +110,5 @@ PIPELINE_CHAIN = ProblemKind(
     spent=_spent,
     picture=_picture,
     table=_table,
+    printed=_printed,
 )

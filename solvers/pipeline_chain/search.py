@@ -71,6 +71,19 @@ class PipelineParams(Params):
         Labels of one state of the bound before labels are merged.
     most_cuts
         Cuts that the search looks at in a round before it gives up to close the gap.
+    chunk_slots, chunk_bound_slots, most_chunk_entries
+        Slots of the tables of interleaved chunks, for plans and for the bound, and limit on the
+        entries of the parts that end with a stage, of 8 bytes each.
+    chunk_lengths
+        Chunks of plans have up to so many times the stages of an average one.
+    chunk_rounds, chunk_start_rounds
+        Rounds of subgradients of the bound on interleaved steps, and of those for cuts alone.
+    chunk_starts, chunk_climbs
+        Cuts of the bound that a search for chunks looks at, and those it climbs from.
+    chunk_timelines
+        Cuts whose timeline a climb looks at.
+    chunk_seconds
+        A time limit below this has its share of the rounds, timelines and slots for chunks.
     """
 
     first_slots: int = 100
@@ -85,6 +98,16 @@ class PipelineParams(Params):
     most_entries: int = 2**28
     most_labels: int = 2048
     most_cuts: int = 300
+    chunk_slots: int = 320
+    chunk_bound_slots: int = 320
+    most_chunk_entries: int = 2**24
+    chunk_lengths: int = 2
+    chunk_rounds: int = 300
+    chunk_start_rounds: int = 60
+    chunk_starts: int = 12
+    chunk_climbs: int = 3
+    chunk_timelines: int = 200
+    chunk_seconds: float = 60.0
 
 
 PIPELINE = PipelineParams()

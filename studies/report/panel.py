@@ -60,6 +60,7 @@ class Panel:
             job.resources.microbatches and f"{job.resources.microbatches} micro-batches",
             job.resources.weight_copies is not None
             and f"{job.resources.weight_copies} copies of the weights",
+            job.resources.chunks and f"up to {job.resources.chunks} chunks of a device",
             job.resources.host_memory and f"{job.resources.host_memory} on the host",
         ]
         return ", ".join(part for part in parts if part)
@@ -118,6 +119,7 @@ def panels_of(runs: Iterable[Run]) -> list[Panel]:
             job.resources.devices,
             job.resources.microbatches,
             job.resources.weight_copies,
+            job.resources.chunks,
             job.resources.host_memory,
         )
         groups.setdefault(asked, []).append(run)

@@ -143,7 +143,7 @@ sailor superscaler piper layer-graph dtr torch-trace
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
 --seed --schedule -o --output --plot --formulation --format --dry-run --workers --scheduler
 --retry-failed --groups --target --answer --nodes --network --help
---devices --microbatches --weight-copies
+--devices --microbatches --weight-copies --chunks
 CHAIN GRAPH STUDY NOWHERE FOLDER
 50% 4GiB 0B 400% 401% alpha=0.5 -1 0 1 0.1 1e400 nan inf 1GB/s 0B/s 12 fluid at-once yes no
 json mps lp a=b =

@@ -10,6 +10,8 @@ import pytest
 
 from jettison import save
 from jettison.cli.main import main
+from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.chains import stage_of
 from tests.tiny import UNEVEN
 
 SIZES = ["--devices", "2", "--microbatches", "3", "--memory", "60B"]
@@ -75,3 +77,27 @@ def test_a_missing_number_is_named(chain: str, capsys: pytest.CaptureFixture[str
     assert "microbatches" in capsys.readouterr().err
     assert run("solve", "remat-chain", chain, "--memory", "60B", "--devices", "2") == 2
     assert "leave it out, or use pipeline-chain" in capsys.readouterr().err
+
+
+def test_interleaved_devices_are_printed_and_verified_as_they_were_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, schedule, picture = (tmp_path / name for name in ("c.json", "s.json", "p.png"))
+    stages = [stage_of(f"s{k}", 1, 1, 1, 2) for k in range(7)]
+    save(Chain("even", 1, (*stages, stage_of("loss", 1, 1, 0, 1))), path)
+    words = [str(path), "--devices", "2", "--microbatches", "4", "--memory", "100B", "--chunks"]
+    files = ["-o", str(schedule), "--plot", str(picture)]
+    assert run("solve", "pipeline-chain", *words, "2", *files) == 0
+    printed = capsys.readouterr().out
+    assert "1-2 5-6" in printed
+    assert "in flight" in printed
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert json.loads(schedule.read_text())["chunks"] == 2
+    assert run("verify", str(schedule), "--instance", str(path)) == 0
+    capsys.readouterr()
+    assert run("verify", str(schedule), "--instance", str(path), "--chunks", "3") == 2
+    assert "--chunks is 3" in capsys.readouterr().err
+    assert run("solve", "pipeline-chain", *words, "9") == 2
+    assert "chunks: 9; write 1 to 4" in capsys.readouterr().err
+    assert run("solve", "remat-chain", str(path), "--memory", "100B", "--chunks", "2") == 2
+    assert "has no parts of devices" in capsys.readouterr().err

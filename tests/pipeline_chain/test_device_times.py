@@ -11,6 +11,7 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.solvers.core.outcome import SILENT
 from jettison.solvers.pipeline_chain.baselines import AllAgain, EachAgain, KeepAll, times_of
 from jettison.solvers.pipeline_chain.device_times import NEVER_NS, PipelineNeeds, device_times
+from jettison.solvers.pipeline_chain.exact import solve_exact
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
 from jettison.solvers.remat_chain.subchain import subchain_operations
@@ -103,6 +104,24 @@ def test_one_device_is_rotor() -> None:
             assert time >= NEVER_NS, seed
         else:
             assert found.schedule.replay(drawn.instance).time_ns == time, seed
+
+
+def test_one_device_is_rotor_beside_what_stays_there_for_any_number_of_micro_batches() -> None:
+    fitting = 0
+    for seed in range(30):
+        drawn = drawn_pipeline(seed)
+        chain, memory = drawn.instance, drawn.memory_bytes
+        weights = sum(stage.weight_bytes for stage in chain)
+        found = solve_rotor_exact(RematChain(chain, memory), SILENT)
+        for microbatches in (1, 3):
+            problem = PipelineChain(chain, memory + 4 * weights, 1, microbatches, None, 4)
+            step = solve_exact(problem, SILENT).schedule
+            assert (step is None) == (found.schedule is None), seed
+            if step is not None and found.schedule is not None:
+                fitting += 1
+                alone_ns = found.schedule.replay(chain).time_ns
+                assert step.replay(problem).time_ns == microbatches * alone_ns, seed
+    assert fitting > 10
 
 
 def test_each_device_has_the_time_of_the_enumeration() -> None:

@@ -15,7 +15,8 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.pipeline_chain.device_table import table_of_devices
-from jettison.schedules.pipeline_chain.one_f_one_b import PhaseTimes, order_of, run_1f1b
+from jettison.schedules.pipeline_chain.phase_order import device_turns
+from jettison.schedules.pipeline_chain.phase_timeline import PhaseTimes, run_1f1b
 from jettison.schedules.pipeline_chain.schedule import DevicePlan, PipelineSchedule
 from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
 from tests.drawing.chains import stage_of
@@ -54,7 +55,8 @@ def problem(microbatches: int = 3, memory: int = 1000, **fields: object) -> Pipe
 
 
 def test_the_order_is_warm_up_then_one_each_then_drain() -> None:
-    text = ["FB"[is_backward] + str(number) for is_backward, number in order_of(3, 5)]
+    turns = device_turns(3, 1, 1, 5)
+    text = ["FB"[turn.is_backward] + str(turn.microbatch) for turn in turns]
     assert text == ["F1", "F2", "F3", "B1", "F4", "B2", "F5", "B3", "B4", "B5"]
 
 
@@ -101,9 +103,9 @@ def test_the_memory_of_a_device_counts_all_that_is_in_flight() -> None:
 def test_recomputation_costs_time_and_keeps_the_input_only() -> None:
     replay = two_devices("F_ck 1", "F_all 1, B 1").replay(problem())
     assert replay.valid
-    assert replay.devices[0].microbatch.kept_bytes == 4
+    assert replay.devices[0].parts[0].microbatch.kept_bytes == 4
     assert replay.recompute_ns == 3
-    assert replay.devices[0].times.busy_ns == 3 + 3 + 5
+    assert replay.devices[0].busy_ns == 3 + 3 + 5
 
 
 @pytest.mark.parametrize(

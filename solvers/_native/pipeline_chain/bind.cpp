@@ -27,6 +27,26 @@ std::pair<Sequence, Sequence> sequence(const PhaseTable& table, std::int32_t dev
     return {to_sequence(found.forward), to_sequence(found.backward)};
 }
 
+std::pair<Sequence, Sequence> sequence_within(const PhaseTable& table, std::int32_t first,
+                                              std::int32_t last, std::int32_t left,
+                                              std::int32_t memory) {
+    const TwoPhases found = table.sequence_within(first, last, left, memory);
+    return {to_sequence(found.forward), to_sequence(found.backward)};
+}
+
+// Fills an array that the caller has made: it is large.
+void within(const PhaseTable& table, std::int32_t first, std::int32_t last,
+            nb::ndarray<std::int64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+    if (last < first || out.shape(1) < 1 || out.shape(1) != out.shape(2) ||
+        out.shape(0) != static_cast<std::size_t>(last - first) + 1) {
+        throw std::invalid_argument("out: wrong shape");
+    }
+    std::int64_t* data = out.data();
+    const auto most = static_cast<std::int32_t>(out.shape(1)) - 1;
+    nb::gil_scoped_release unlocked;
+    table.within(first, last, most, data);
+}
+
 using Slots = Vector<std::int32_t>;
 using Needs = Matrix<std::int32_t>;
 
@@ -101,7 +121,10 @@ void bind_pipeline_chain(nb::module_& m) {
              nb::arg("room").noconvert(), nb::arg("most_entries"),
              nb::arg("time_limit_s") = nb::none())
         .def_prop_ro("times_ns", &PhaseTable::times_ns)
-        .def("sequence", &sequence, nb::arg("device"), nb::arg("first"), nb::arg("last"));
+        .def("sequence", &sequence, nb::arg("device"), nb::arg("first"), nb::arg("last"))
+        .def("sequence_within", &sequence_within, nb::arg("first"), nb::arg("last"),
+             nb::arg("left"), nb::arg("memory"))
+        .def("within", &within, nb::arg("first"), nb::arg("last"), nb::arg("out").noconvert());
     m.def("pipeline_step_bound", &step_bound, nb::arg("busy_ns").noconvert(),
           nb::arg("forward_ns").noconvert(), nb::arg("microbatches"), nb::arg("limit_ns"),
           nb::arg("most_labels"), nb::arg("time_limit_s") = nb::none());

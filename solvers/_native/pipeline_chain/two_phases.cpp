@@ -207,14 +207,42 @@ void PhaseTable::emit_again(std::int32_t first, std::int32_t last, std::int32_t 
     throw std::logic_error("no choice attains the time of the table");
 }
 
+void PhaseTable::within(std::int32_t first, std::int32_t last, std::int32_t most,
+                        std::int64_t* out) const {
+    check(first, last, most);
+    const std::size_t row = index(most) + 1;
+    std::vector<Row> rows(index(last - first) + 2);
+    for (std::int32_t left = 0; left <= most; ++left) {
+        fill_rows(first, last, left, most, rows);
+        for (std::int32_t i = first; i <= last; ++i) {
+            const Row& own = rows[index(i - first)];
+            std::copy(own.begin(), own.end(), out + (index(i - first) * row + index(left)) * row);
+        }
+    }
+}
+
+void PhaseTable::check(std::int32_t first, std::int32_t last, std::int32_t memory) const {
+    if (first < 0 || last < first || last >= chain_.stages || reach_[index(first)] < last ||
+        memory < 0 || memory > slots_) {
+        throw std::invalid_argument("stages or memory beyond the table");
+    }
+}
+
 TwoPhases PhaseTable::sequence(std::int32_t device, std::int32_t first, std::int32_t last) const {
     const std::size_t at = place(device, first, last);
     if (times_ns_[at] >= none_ns) throw std::invalid_argument("nothing fits");
     const std::int32_t flying = chain_.in_flight[index(device)];
     const std::int32_t left = std::max(0, chain_.room[at] - flying * kept_[at]);
-    std::int32_t memory = chain_.room[at] - (flying - 1) * kept_[at];
+    return sequence_within(first, last, left, chain_.room[at] - (flying - 1) * kept_[at]);
+}
+
+TwoPhases PhaseTable::sequence_within(std::int32_t first, std::int32_t last, std::int32_t left,
+                                      std::int32_t memory) const {
+    check(first, last, memory);
+    if (left < 0 || left > memory) throw std::invalid_argument("more is left than there is");
     std::vector<Row> rows(index(last - first) + 2);
     fill_rows(first, last, left, memory, rows);
+    if (rows[0][index(memory)] >= none_ns) throw std::invalid_argument("nothing fits");
     // The backward phase undoes the forward phase, the last piece first.
     struct Piece {
         std::int32_t first, following, memory;

@@ -50,6 +50,14 @@ public:
     // The sequence that takes it; there must be one.
     TwoPhases sequence(std::int32_t device, std::int32_t first, std::int32_t last) const;
 
+    // The least times W_d(i, m) of the stages i to `last`, for i from `first` on and d, m from 0 to
+    // `most`, into [last - first + 1][most + 1][most + 1].
+    void within(std::int32_t first, std::int32_t last, std::int32_t most, std::int64_t* out) const;
+
+    // The sequence that takes W_d(first, m) with d = `left` and m = `memory`; there must be one.
+    TwoPhases sequence_within(std::int32_t first, std::int32_t last, std::int32_t left,
+                              std::int32_t memory) const;
+
     std::int64_t table_entries() const;
 
 private:
@@ -64,6 +72,7 @@ private:
     std::size_t span(std::int32_t first, std::int32_t last) const;
     std::size_t place(std::int32_t device, std::int32_t first, std::int32_t last) const;
     const std::int64_t* again(std::int32_t first, std::int32_t last) const;
+    void check(std::int32_t first, std::int32_t last, std::int32_t memory) const;
     void fill_again(const std::function<void()>& poll);
     // The rows W_d(i, .) of the parts that end with `last`, from `last` + 1 down to `first`.
     void fill_rows(std::int32_t first, std::int32_t last, std::int32_t least_left,
