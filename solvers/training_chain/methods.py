@@ -18,6 +18,7 @@ from jettison.solvers.training_chain.baselines import (
 )
 from jettison.solvers.training_chain.best_split import SPLIT, solve_best_split
 from jettison.solvers.training_chain.cycle_method import CYCLE, bound_training_cycle
+from jettison.solvers.training_chain.exact import TRAINING_EXACT, solve_training_exactly
 from jettison.solvers.training_chain.local_search import TRAINING_SEARCH, solve_joint_search
 
 METHODS: tuple[Method[TrainingChain], ...] = (
@@ -38,6 +39,13 @@ METHODS: tuple[Method[TrainingChain], ...] = (
             "offload-activations",
             "best-split",
         ),
+    ),
+    Method(
+        "exact",
+        Promise.EXACT,
+        "one budget; all states of the memory of a short step",
+        "the least time with its proof, for steps of a few stages; longer ones are declined",
+        solve=Tuned(solve_training_exactly, TRAINING_EXACT),
     ),
     Method(
         "best-split",

@@ -6,7 +6,7 @@ The kernel is in `solvers/_native/training_chain/period_search.hpp`, where the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -125,16 +125,42 @@ class PeriodSearch:
         mean_ns = -(-walk_ns // steps) if steps else 0
         schedule = None
         if kind == Found.PERIOD:
-            schedule = TrainingSchedule(
-                walk_ns,
-                tuple(
-                    TrainingEvent(
-                        _KINDS[event], stage + 1, start_ns, None if tensor < 0 else _TENSORS[tensor]
-                    )
-                    for start_ns, event, stage, tensor in events
-                ),
-            )
+            listed = [
+                TrainingEvent(
+                    _KINDS[event], stage + 1, start_ns, None if tensor < 0 else _TENSORS[tensor]
+                )
+                for start_ns, event, stage, tensor in events
+            ]
+            schedule = TrainingSchedule(walk_ns, _without_idle_copies(listed, on_host))
         return PeriodAnswer(Found(kind), mean_ns, schedule, states)
+
+
+def _without_idle_copies(
+    events: Sequence[TrainingEvent], on_host: Sequence[int]
+) -> tuple[TrainingEvent, ...]:
+    """Return the events without what goes to the host for no use.
+
+    A copy is of use where its tensor is dropped before an update makes it old, and that of an
+    activation where it comes back; the host needs the gradients of what it updates.
+    """
+    kept = []
+    for place, event in enumerate(events):
+        if event.kind is not TrainingEventKind.OFFLOAD:
+            kept.append(event)
+            continue
+        tensor = event.tensor
+        assert tensor is not None
+        wanted, end = TrainingEventKind.DROP, TrainingEventKind.UPDATE
+        if tensor.is_activation:
+            wanted, end = TrainingEventKind.PREFETCH, TrainingEventKind.BACKWARD
+        is_needed = tensor is StageTensor.GRADIENT and event.stage in on_host
+        for later in (*events[place + 1 :], *events[:place]):
+            if is_needed or (later.stage == event.stage and later.kind is end):
+                break
+            is_needed = later == replace(event, kind=wanted, start_ns=later.start_ns)
+        if is_needed:
+            kept.append(event)
+    return tuple(kept)
 
 
 def _searched(problem: TrainingChain) -> tuple[_kernels.TrainingSteps, int]:
