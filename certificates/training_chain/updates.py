@@ -186,9 +186,7 @@ class Updates:
 
     def on_device(self, gap: int) -> Terms:
         """Return the updates on the device in a gap, with their times."""
-        return [
-            (self.x[i][gap], self.given.update_ns[i]) for i in self.stages if gap in self.x[i]
-        ]
+        return [(self.x[i][gap], self.given.update_ns[i]) for i in self.stages if gap in self.x[i]]
 
     def present(self, e: int) -> Terms:
         """Return what is in memory at a cut beside all weights, or less than these."""
@@ -253,9 +251,7 @@ class _Flows:
             found[place] += [(column, self.weights[i]) for column in columns[i].values()]
         return found
 
-    def behind_backward(
-        self, columns: dict[int, list[int]], sizes: Sequence[int]
-    ) -> list[Terms]:
+    def behind_backward(self, columns: dict[int, list[int]], sizes: Sequence[int]) -> list[Terms]:
         """Return shares in the gap behind the backward operation."""
         found = self._empty()
         for i in self.stages:

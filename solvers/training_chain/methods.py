@@ -20,6 +20,8 @@ from jettison.solvers.training_chain.best_split import SPLIT, solve_best_split
 from jettison.solvers.training_chain.cycle_method import CYCLE, bound_training_cycle
 from jettison.solvers.training_chain.exact import TRAINING_EXACT, solve_training_exactly
 from jettison.solvers.training_chain.local_search import TRAINING_SEARCH, solve_joint_search
+from jettison.solvers.training_chain.weights_bound import bound_training_weights
+from jettison.solvers.weight_offload.bounds.aggregated import AGGREGATED
 
 METHODS: tuple[Method[TrainingChain], ...] = (
     Method(
@@ -123,5 +125,12 @@ METHODS: tuple[Method[TrainingChain], ...] = (
         "POFO's problem; every operation has its weights as memory overhead",
         "what the activations alone force to be computed again or moved; for all schedules",
         solve=Tuned(bound_activations, OFFLOAD_CUTS),
+    ),
+    Method(
+        "weights-bound",
+        Promise.BOUND,
+        "Eyraud-Dubois et al., RR-9566; AGGINT of weights as large as their gradients",
+        "what weights and gradients alone have to move; for all schedules",
+        solve=Tuned(bound_training_weights, AGGREGATED),
     ),
 )
