@@ -116,20 +116,20 @@ class Activations:
         fresh = around.stage_of(e - 1) if around.is_forward(e - 1) else None
         runs = [i for i in self.numbers if (e, i) in self.R]
         for i in runs:
-            R, S = self.R[e, i], self.S[e, i]
+            again, again_all = self.R[e, i], self.S[e, i]
             if i > 1:
                 read = [self.R[e, i - 1], self.S[e, i - 1], self.k[i - 1, e - 1]]
                 terms = [(column, -1) for column in (*read, self.p[i - 1, e - 1])]
-                self._at_most(f"reads_{e}_{i}", [(R, 1), *terms])
-                self._at_most(f"reads_all_{e}_{i}", [(S, 1), *terms])
+                self._at_most(f"reads_{e}_{i}", [(again, 1), *terms])
+                self._at_most(f"reads_all_{e}_{i}", [(again_all, 1), *terms])
             # What existed before: what the first forward operation made, or what was kept.
             k = self.f[i] if i == fresh else self.k[i, e - 1]
             if (i, e) not in self.k:
-                self.model.at_least(f"needs_{i}", [S, k], [1, 1], 1)
+                self.model.at_least(f"needs_{i}", [again_all, k], [1, 1], 1)
                 continue
-            self._at_most(f"keeps_{i}_{e}", [(self.k[i, e], 1), (S, -1), (k, -1)])
+            self._at_most(f"keeps_{i}_{e}", [(self.k[i, e], 1), (again_all, -1), (k, -1)])
             p = [(self.f[i], 1)] if i == fresh else [(self.p[i, e - 1], -1)]
-            plain = [(self.p[i, e], 1), (R, -1), *p]
+            plain = [(self.p[i, e], 1), (again, -1), *p]
             self._at_most(f"plain_{i}_{e}", plain, int(i == fresh))
         self._add_balance(e, l, runs, fresh)
 

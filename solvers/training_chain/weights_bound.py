@@ -4,9 +4,9 @@ The bounds of `jettison.solvers.weight_offload.bounds.aggregated` hold for train
 chain with less in it: stage l has weights of :math:`w' = \min(w, g)` bytes, and nothing is in
 memory beside them but the operands of the running operation.
 
-*Proof.* Take a training schedule. The *token* of stage l is on the device if its weights are, or the
-gradient from the end of its backward operation to its update. It stands for weights of :math:`w'`
-bytes, which are no more than either. Between the backward operation and the next forward one it is
+*Proof.* Take a training schedule. The *token* of stage l is on the device if its weights are, or
+the gradient from the end of its backward operation to its update. It stands for weights of
+:math:`w'` bytes, which are no more than either. Between the backward operation and the next forward one it is
 away only if the gradient has been sent (to the host's update, or to come back) or, after the update
 on the device, the weights have: at least :math:`w'` bytes to the host, behind the backward
 operation. Before the forward operation weights come, or the gradient does and the update follows:

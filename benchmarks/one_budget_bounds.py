@@ -1,11 +1,11 @@
 """Bounds, exact search and heuristics of one budget side by side on random short steps.
 
-    python benchmarks/training_chain_bounds.py --count 300 --output benchmarks/training_chain_bounds.csv
+    python -m benchmarks.one_budget_bounds --count 300 --output benchmarks/one_budget_bounds.csv
 
-Each row is a class of steps: how many there are, of how many no schedule fits, and how often a bound
-was above the least time, a schedule below it, or a claim that nothing fits wrong: the violations,
-which should be 0. Then how tight the bounds are: the mean share of the least time, and how often it
-is met; and how often the local search has found the best. Seconds are of the CPU. Where both
+Each row is a class of steps: how many there are, of how many no schedule fits, and how often a
+bound was above the least time, a schedule below it, or a claim that nothing fits wrong: the
+violations, which should be 0. Then how tight the bounds are: the mean share of the least time, and
+how often it is met; and how often the local search has found the best. Seconds are of the CPU. Where both
 directions share the link, exact proves a bound and need not have the best schedule.
 """
 
