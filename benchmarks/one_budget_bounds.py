@@ -5,8 +5,8 @@
 Each row is a class of steps: how many there are, of how many no schedule fits, and how often a
 bound was above the least time, a schedule below it, or a claim that nothing fits wrong: the
 violations, which should be 0. Then how tight the bounds are: the mean share of the least time, and
-how often it is met; and how often the local search has found the best. Seconds are of the CPU. Where both
-directions share the link, exact proves a bound and need not have the best schedule.
+how often it is met; and how often the local search has found the best. Seconds are of the CPU.
+Where both directions share the link, exact proves a bound and need not have the best schedule.
 """
 
 from __future__ import annotations

@@ -6,17 +6,18 @@ memory beside them but the operands of the running operation.
 
 *Proof.* Take a training schedule. The *token* of stage l is on the device if its weights are, or
 the gradient from the end of its backward operation to its update. It stands for weights of
-:math:`w'` bytes, which are no more than either. Between the backward operation and the next forward one it is
-away only if the gradient has been sent (to the host's update, or to come back) or, after the update
-on the device, the weights have: at least :math:`w'` bytes to the host, behind the backward
-operation. Before the forward operation weights come, or the gradient does and the update follows:
-at least :math:`w'` bytes from the host. If it is away twice in this time, let it stay away. After
-the forward operation it is away if the host has the new weights, for which they were sent, or their
-gradient was, since the backward operation; they come back before the next one. So the tokens are a
-schedule of weight offloading, with the discount, in no more of the link. Recomputations and updates
-on the device are waiting there, and only make steps longer. When an operation runs, its input, what
-it makes, its overhead and its gradients are in memory as here; a backward operation has
-:math:`w' + w'` bytes of weights and their gradient there, and what these have more is overhead.
+:math:`w'` bytes, which are no more than either. Between the backward operation and the next forward
+one it is away only if the gradient has been sent (to the host's update, or to come back) or, after
+the update on the device, the weights have: at least :math:`w'` bytes to the host, behind the
+backward operation. Before the forward operation weights come, or the gradient does and the update
+follows: at least :math:`w'` bytes from the host. If it is away twice in this time, let it stay
+away. After the forward operation it is away if the host has the new weights, for which they were
+sent, or their gradient was, since the backward operation; they come back before the next one. So
+the tokens are a schedule of weight offloading, with the discount, in no more of the link.
+Recomputations and updates on the device are waiting there, and only make steps longer. When an
+operation runs, its input, what it makes, its overhead and its gradients are in memory as here; a
+backward operation has :math:`w' + w'` bytes of weights and their gradient there, and what these
+have more is overhead.
 
 Where gradients are as large as weights, as in plain training, nothing of the link is lost. Where a
 stage has a small gradient, its weights count as small, and AGG without this change would be wrong:
