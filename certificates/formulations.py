@@ -18,7 +18,7 @@ from .remat_sharding.strategies_only import sharding_only
 from .sharding.strategy_choice import strategy_choice
 from .stated_model import StatedModel
 from .three_partition.partition_model import three_partition_assignment, three_partition_triples
-from .training_chain.cycle import training_cycle
+from .training_chain.training_cycle import training_cycle
 from .weight_offload.aggregated import weight_offload_aggregated
 from .weight_offload.cover import weight_cover
 from .weight_offload.paper import weight_offload_milp

@@ -18,7 +18,7 @@ from jettison.solvers.training_chain.baselines import (
 )
 from jettison.solvers.training_chain.best_split import SPLIT, solve_best_split
 from jettison.solvers.training_chain.cycle_method import CYCLE, bound_training_cycle
-from jettison.solvers.training_chain.exact import TRAINING_EXACT, solve_training_exactly
+from jettison.solvers.training_chain.exact_step import TRAINING_EXACT, solve_training_exactly
 from jettison.solvers.training_chain.local_search import TRAINING_SEARCH, solve_joint_search
 from jettison.solvers.training_chain.weights_bound import bound_training_weights
 from jettison.solvers.weight_offload.bounds.aggregated import AGGREGATED
