@@ -2,9 +2,9 @@ r"""Certificates of training steps: the multipliers of the cycle bound, for the 
 
 The linear program of `formulations/training_chain/cycle_bound.py` is solved once more, that of the
 time or, where nothing fits, that of the missing memory. Rows of the checker's model
-(`certificates/training_chain/training_cycle.py`) have the same names. They count bytes and nanoseconds,
-so that a multiplier is scaled by the units of the objective over those of its row: times, sizes,
-shares, or sizes by which the rows of the link were multiplied. The proof is one leaf.
+(`certificates/training_chain/training_cycle.py`) have the same names. They count bytes and
+nanoseconds, so that a multiplier is scaled by the units of the objective over those of its row:
+times, sizes, shares, or sizes by which the rows of the link were multiplied. The proof is one leaf.
 
 What the cycle bound does not know, such as the cut bound or an exact search, has no certificate.
 """
