@@ -18,6 +18,7 @@ from .remat_sharding.strategies_only import sharding_only
 from .sharding.strategy_choice import strategy_choice
 from .stated_model import StatedModel
 from .three_partition.partition_model import three_partition_assignment, three_partition_triples
+from .training_chain.training_cycle import training_cycle
 from .weight_offload.aggregated import weight_offload_aggregated
 from .weight_offload.cover import weight_cover
 from .weight_offload.paper import weight_offload_milp
@@ -36,6 +37,7 @@ FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
         ("sharding", "strategy-choice", 1): strategy_choice,
         ("three-partition", "assignment", 1): three_partition_assignment,
         ("three-partition", "triples", 1): three_partition_triples,
+        ("training-chain", "cycle", 1): training_cycle,
         ("weight-offload", "aggregated", 1): weight_offload_aggregated,
         ("weight-offload", "cover", 1): weight_cover,
         ("weight-offload", "milp", 1): weight_offload_milp,

@@ -413,6 +413,14 @@ class TrainingSteps:
     def period_ns(self, plan: TrainingStepPlan) -> int: ...
     def events(self, plan: TrainingStepPlan) -> list[tuple[int, int, int, int]]: ...
 
+def training_period_search(
+    steps: TrainingSteps,
+    updated_by_host: int,
+    longest_ns: int,
+    most_states: int,
+    time_limit_s: float | None,
+) -> tuple[int, int, int, list[tuple[int, int, int, int]], int] | None: ...
+
 class PhaseTable:
     def __init__(
         self,

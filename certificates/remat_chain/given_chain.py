@@ -20,7 +20,7 @@ _STAGE_FIELDS = {
     "weight_bytes",
     "output_gradient_bytes",
 }
-# Of the optimizer; no problem that has certificates reads them.
+# Of the optimizer, for training-chain (`given_step`).
 _TRAINING_FIELDS = {
     "weight_gradient_bytes",
     "optimizer_state_bytes",

@@ -10,7 +10,7 @@ const COLUMNS = { f: "forward_ns", b: "backward_ns", s: "saved_bytes",
   wg: "weight_gradient_bytes", ws: "optimizer_state_bytes", u: "update_ns", hu: "host_update_ns" };
 
 // Stages from 1, and index 0 for the input; d are the gradients of outputs, and g is what that of a
-// stage's input adds. No problem reads wg, ws, u and hu, which are of the optimizer.
+// stage's input adds. Only training-chain reads wg, ws, u and hu, which are of the optimizer.
 function readChain(instance) {
   checkKind(instance, "chain", ["input_bytes", "stages", "backward_overhead_holds_gradient"]);
   const holds = flag(instance, "backward_overhead_holds_gradient");

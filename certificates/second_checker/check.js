@@ -21,6 +21,7 @@ const PROBLEMS = {
   "remat-sharding": "./problems/remat_sharding.js",
   sharding: "./problems/sharding.js",
   "three-partition": "./problems/three_partition.js",
+  "training-chain": "./problems/training_chain.js",
   "weight-offload": "./problems/weight_offload.js",
 };
 

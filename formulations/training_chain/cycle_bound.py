@@ -139,6 +139,7 @@ away then.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from jettison.formulations.milp.array_model import ArrayModel
@@ -168,17 +169,34 @@ class CycleBoundModel:
 
 def build_cycle_bound(problem: TrainingChain) -> CycleBoundModel:
     """Build the model: :math:`O(N^2)` columns and rows for N stages."""
+    return _built(problem, "cycle_bound", cost_of_time=1.0)
+
+
+def build_missing_memory(problem: TrainingChain) -> CycleBoundModel:
+    """Build the model whose objective is the memory that a step of any length lacks.
+
+    It has one column more, ``more``, which all rows (memory) get and which costs 1, and nothing
+    else costs. Where the least objective is above 0, no schedule fits. Lengths are at most what all
+    rows together can ask for, so that multipliers prove something in spite of rounding.
+    """
+    return _built(problem, "missing_memory", cost_of_time=0.0)
+
+
+def _built(problem: TrainingChain, name: str, cost_of_time: float) -> CycleBoundModel:
     scale = TrainingScale.of(problem)
     around = Around(len(problem.instance))
-    builder = ArrayModelBuilder("cycle_bound")
+    builder = ArrayModelBuilder(name)
+    longest = math.inf if cost_of_time else scale.longest
     lengths = [
-        builder.add_column(f"D_{element}", cost=1.0) for element in range(around.num_elements)
+        builder.add_column(f"D_{element}", cost=cost_of_time, upper=longest)
+        for element in range(around.num_elements)
     ]
+    more = None if cost_of_time else builder.add_column("more", cost=1.0)
     updates = UpdateRows(builder, scale, around, lengths)
     activations = ActivationRows(builder, scale, around)
     _add_lengths(builder, scale, around, lengths, updates, activations)
     _add_link(builder, scale, lengths, updates, activations)
-    _add_memory(builder, scale, around, updates, activations)
+    _add_memory(builder, scale, around, updates, activations, more)
     return CycleBoundModel(scale, builder.build())
 
 
@@ -234,6 +252,7 @@ def _add_memory(
     around: Around,
     updates: UpdateRows,
     activations: ActivationRows,
+    more: int | None,
 ) -> None:
     chain = scale.problem.instance
     weights = sum(scale.size(stage.weight_bytes) for stage in chain)
@@ -241,6 +260,8 @@ def _add_memory(
         number = around.stage_of(cut)
         constant, terms = activations.operands(cut, number)
         terms = terms + updates.present(cut)
+        if more is not None:
+            terms.append((more, -1.0))
         constant += weights + scale.size(chain.input_bytes)
         builder.add_row(
             f"memory_{cut}",

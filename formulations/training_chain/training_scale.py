@@ -69,6 +69,28 @@ class TrainingScale:
         """Size that both directions carry together in a unit of time, rounded up."""
         return self._rate(self.problem.link.total_bytes_per_s)
 
+    @cached_property
+    def longest(self) -> float:
+        """A time beyond which no row of the cycle bound asks for more of one element, rounded up.
+
+        It is that of all operations, forward ones twice, of all updates on both processors, and of
+        moving all tensors as often as they can move in one element.
+        """
+        chain, link = self.problem.instance, self.problem.link
+        moved_bytes, busy_ns = 0, 4
+        for stage in chain:
+            busy_ns += 2 * stage.forward_ns + stage.backward_ns
+            busy_ns += stage.update_ns + (stage.host_update_ns or 0)
+            moved_bytes += 7 * stage.weight_bytes + 2 * stage.gradient_of_weights_bytes
+            moved_bytes += 2 * stage.optimizer_state_bytes
+            moved_bytes += 2 * (stage.saved_bytes + stage.output_bytes)
+        longest_ns = busy_ns + link.transfer_ns(moved_bytes)
+        return (longest_ns // self.times.unit + 1) / self.times.factor
+
+    def size_bytes(self, value: float | Fraction) -> int:
+        """Return the bytes of a size of the model, rounded up."""
+        return math.ceil(Fraction(value) * self.sizes.unit * self.sizes.factor)
+
     def _rate(self, bytes_per_s: int) -> float:
         unit = Fraction(self.times.unit * self.times.factor, self.sizes.unit * self.sizes.factor)
         units: int = math.ceil(bytes_per_s * unit / 10**9 * 2**_RATE_BITS)

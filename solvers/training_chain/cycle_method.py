@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from jettison.formulations.training_chain.cycle_bound import CycleBoundModel, build_cycle_bound
+from jettison.formulations.training_chain.cycle_bound import (
+    CycleBoundModel,
+    build_cycle_bound,
+    build_missing_memory,
+)
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
@@ -76,7 +80,7 @@ def bound_training_cycle(
     built = build_cycle_bound(problem)
     work = {"rows": built.model.num_rows, "columns": built.model.num_columns}
     proved_ns, termination, note = 0, Termination.ERROR, None
-    for algorithm in _algorithms(stages, params):
+    for algorithm in algorithms_for(stages, params):
         if not clock.left_s:
             break
         highs = HighsOptions(
@@ -95,6 +99,9 @@ def bound_training_cycle(
             break
         proved = _proved(built, solution)
         if proved is None:
+            lacking = _lacking(problem, highs)
+            if lacking is not None:
+                return Outcome(termination=Termination.COMPLETED, infeasibility=lacking, work=work)
             note = "the multipliers of the model prove nothing"
             continue
         proved_ns = max(proved_ns, proved[0])
@@ -106,7 +113,8 @@ def bound_training_cycle(
     return Outcome(termination=termination, bounds=(base,), work=work, note=note)
 
 
-def _algorithms(stages: int, params: CycleParams) -> tuple[LinearAlgorithm, ...]:
+def algorithms_for(stages: int, params: CycleParams) -> tuple[LinearAlgorithm, ...]:
+    """Return the ways to solve the program of so many stages, the first one first."""
     if stages <= params.most_stages_for_simplex:
         return (LinearAlgorithm.CHOOSE,)
     return LinearAlgorithm.INTERIOR, LinearAlgorithm.CROSSOVER
@@ -123,6 +131,27 @@ def _proved(built: CycleBoundModel, solution: ModelSolution) -> tuple[int, float
     if solution.objective is not None and solution.objective > 0:
         gap = 1 - float(proved) / solution.objective
     return built.scale.time_ns(proved), gap
+
+
+def _lacking(problem: TrainingChain, highs: HighsOptions) -> Infeasibility | None:
+    """Return the proof that no schedule fits, if the multipliers of the missing memory are one."""
+    built = build_missing_memory(problem)
+    try:
+        solution = solve_in_time(built.model, highs)
+    except SolverError:
+        # What it refuses proves nothing, and the model of the time is not solved either.
+        return None
+    if solution.row_duals is None:
+        return None
+    proved = exact_dual_bound(built.model, solution.row_duals)
+    if proved is None or proved <= 0:
+        return None
+    return Infeasibility(
+        valid_for=ScheduleClass.ALL,
+        least_memory_bytes=problem.memory_bytes + built.scale.size_bytes(proved),
+        is_exact=False,
+        formulation={"name": "cycle", "version": 1},
+    )
 
 
 def _has_updates(problem: TrainingChain) -> bool:

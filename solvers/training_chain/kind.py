@@ -10,8 +10,10 @@ from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.training_chain.kind import TRAINING_SCHEDULE
 from jettison.schedules.training_chain.schedule import TrainingSchedule
+from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
 from jettison.solvers.core.model_files import ModelFiles
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from jettison.schedules.training_chain.training_verdict import TrainingVerdict
+    from jettison.solvers.proof.certificate import Certificate
 
 
 def _pose(chain: Chain, resources: Resources) -> TrainingChain:
@@ -46,6 +49,17 @@ def _model_files() -> ModelFiles[TrainingChain]:
     return MODEL_FILES
 
 
+def _certify(
+    problem: TrainingChain,
+    bounds: Sequence[Bound],
+    infeasibility: Infeasibility | None,
+    options: SolveOptions,
+) -> Certificate | None:
+    from jettison.solvers.training_chain.certifier import certify_training_chain
+
+    return certify_training_chain(problem, bounds, infeasibility, options)
+
+
 def _picture(verdict: TrainingVerdict, title: str) -> Figure:
     from jettison.schedules.training_chain.period_plot import plot_period
 
@@ -69,6 +83,7 @@ TRAINING_CHAIN = ProblemKind(
     takes=frozenset({"bandwidth", "host_memory"}),
     needs=frozenset({"memory", "bandwidth"}),
     reference=lambda problem: Reference(problem.base_time_ns, "waiting and recomputation"),
+    certify=_certify,
     model_files=_model_files,
     picture=_picture,
     table=_table,

@@ -18,7 +18,10 @@ from jettison.solvers.training_chain.baselines import (
 )
 from jettison.solvers.training_chain.best_split import SPLIT, solve_best_split
 from jettison.solvers.training_chain.cycle_method import CYCLE, bound_training_cycle
+from jettison.solvers.training_chain.exact_step import TRAINING_EXACT, solve_training_exactly
 from jettison.solvers.training_chain.local_search import TRAINING_SEARCH, solve_joint_search
+from jettison.solvers.training_chain.weights_bound import bound_training_weights
+from jettison.solvers.weight_offload.bounds.aggregated import AGGREGATED
 
 METHODS: tuple[Method[TrainingChain], ...] = (
     Method(
@@ -38,6 +41,13 @@ METHODS: tuple[Method[TrainingChain], ...] = (
             "offload-activations",
             "best-split",
         ),
+    ),
+    Method(
+        "exact",
+        Promise.EXACT,
+        "one budget; all states of the memory of a short step",
+        "the least time with its proof, for steps of a few stages; longer ones are declined",
+        solve=Tuned(solve_training_exactly, TRAINING_EXACT),
     ),
     Method(
         "best-split",
@@ -115,5 +125,12 @@ METHODS: tuple[Method[TrainingChain], ...] = (
         "POFO's problem; every operation has its weights as memory overhead",
         "what the activations alone force to be computed again or moved; for all schedules",
         solve=Tuned(bound_activations, OFFLOAD_CUTS),
+    ),
+    Method(
+        "weights-bound",
+        Promise.BOUND,
+        "Eyraud-Dubois et al., RR-9566; AGGINT of weights as large as their gradients",
+        "what weights and gradients alone have to move; for all schedules",
+        solve=Tuned(bound_training_weights, AGGREGATED),
     ),
 )

@@ -23,6 +23,7 @@ from jettison.solvers.proof.statement import Statement
 from tests.certificates.second_checker import needs_node
 from tests.drawing.chains import random_chain, with_random_gradients
 from tests.drawing.graphs import tight
+from tests.drawing.training_chains import random_training_chain
 from tests.remat_sharding.samples import training_steps
 from tests.sharding.oracles.strategy_brute_force import random_graph
 from tests.weight_offload.oracles.samples import sample
@@ -70,6 +71,12 @@ def _given(problem: str, number: int, chance: random.Random) -> tuple[Any, dict[
             if number % 3 == 0:
                 chain = with_random_gradients(chance, chain, 6)
             return chain.to_json(), resources
+        case "training-chain":
+            rate = chance.choice((3 * 10**8, 10**9, 2 * 10**9))
+            resources = {**memory, "bytes_per_s": rate}
+            if number % 2:
+                resources["total_bytes_per_s"] = chance.choice((rate, rate * 5 // 4, 2 * rate - 1))
+            return random_training_chain(chance, chance.randint(1, 4)).to_json(), resources
         case "sharding":
             return random_graph(number, most_nodes=9).to_json(), memory
         case "remat-sharding":
@@ -99,6 +106,8 @@ def _formulations(
             yield "chain-cut", {"stage": chance.randint(1, len(instance["stages"]))}
         case "remat-offload-chain":
             yield "memory-floor", {}
+        case "training-chain":
+            yield "cycle", {}
         case "remat-graph":
             yield "memory-floor", {}
             count = len(instance["nodes"])

@@ -15,7 +15,14 @@ from jettison.remat_graph import chain_to_graph
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(DATA.glob("*.gz"))
-PROBLEMS = ("remat-chain", "remat-graph", "remat-offload-chain", "remat-sharding", "weight-offload")
+PROBLEMS = (
+    "remat-chain",
+    "remat-graph",
+    "remat-offload-chain",
+    "remat-sharding",
+    "training-chain",
+    "weight-offload",
+)
 LARGEST_BYTES = 20_000
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from jettison.certificates.claim import instance_sha256
 from tests.certificates.model_vectors import model_vectors
 from tests.certificates.pofo_vectors import pofo_vectors
+from tests.certificates.training_vectors import training_vectors
 from tests.certificates.unit_vectors import unit_vectors
 from tests.certificates.written_certificate import Header, header_of, text_of
 
@@ -93,7 +94,7 @@ def vectors() -> Iterator[Vector]:
     yield from _bad_programs()
     yield from _bad_drops()
     yield from _bad_trees()
-    for row in (*model_vectors(), *pofo_vectors(CHAIN), *unit_vectors()):
+    for row in (*model_vectors(), *pofo_vectors(CHAIN), *training_vectors(), *unit_vectors()):
         yield _vector(*row)
 
 

@@ -119,6 +119,7 @@ void bind_contents_search(nb::module_& m);
 void bind_offload_cut(nb::module_& m);
 void bind_pipeline_chain(nb::module_& m);
 void bind_pofo_program(nb::module_& m);
+void bind_period_search(nb::module_& m);
 void bind_pofo_proof(nb::module_& m);
 void bind_remat_anneal(nb::module_& m);
 void bind_sharding_messages(nb::module_& m);

@@ -32,6 +32,7 @@ NB_MODULE(_kernels, m) {
     bind_remat_anneal(m);
     bind_sharding_messages(m);
     bind_training_chain(m);
+    bind_period_search(m);
     bind_weight_offload(m);
     bind_weight_sweep(m);
 }

@@ -1,0 +1,1 @@
+"""Formulations of training-chain."""

@@ -1,0 +1,209 @@
+"""Search of a whole step for a period within a limit, with the stages that the host updates fixed.
+
+The kernel is in `solvers/_native/training_chain/period_search.hpp`, where the search is described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jettison.instances.training_chain.problem import TrainingChain
+from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
+from jettison.schedules.training_chain.schedule import TrainingSchedule
+from jettison.solvers import _kernels
+
+# The kernel has a bit for each tensor of a stage.
+MOST_STAGES = 6
+# Durations have 31 bits there, in units of their greatest common divisor.
+_LONGEST_IN_UNITS = 2**31 - 1
+# The orders of the kernel.
+_KINDS = (
+    TrainingEventKind.FORWARD,
+    TrainingEventKind.FORWARD_ALL,
+    TrainingEventKind.BACKWARD,
+    TrainingEventKind.UPDATE,
+    TrainingEventKind.PREFETCH,
+    TrainingEventKind.OFFLOAD,
+    TrainingEventKind.DROP,
+    TrainingEventKind.HOST_UPDATE,
+)
+_TENSORS = (
+    StageTensor.SAVED,
+    StageTensor.OUTPUT,
+    StageTensor.WEIGHTS,
+    StageTensor.GRADIENT,
+    StageTensor.STATES,
+)
+
+
+class Found(IntEnum):
+    """Kinds of answers of the kernel, by its numbers.
+
+    No walk of steps within the limit, a step that repeats, several steps that repeat together and
+    whose mean is within the limit, or more states than are kept.
+    """
+
+    NONE = 0
+    PERIOD = 1
+    MEAN = 2
+    TOO_MANY_STATES = 3
+
+
+@dataclass(frozen=True)
+class PeriodAnswer:
+    """Answer of a search.
+
+    Attributes
+    ----------
+    found
+        Its kind.
+    mean_ns
+        The mean time of the steps that repeat, rounded up.
+    schedule
+        The step that repeats, for a period.
+    states
+        States that were met.
+    """
+
+    found: Found
+    mean_ns: int
+    schedule: TrainingSchedule | None
+    states: int
+
+
+class PeriodSearch:
+    """Search of the steps of one problem on a full-duplex link.
+
+    Both directions of the link carry a transfer at the full rate. Where they share a total, what is
+    searched is a relaxation; so it is where the memory of the host is limited.
+
+    Parameters
+    ----------
+    problem
+        The problem, of `MOST_STAGES` stages at most.
+    most_states
+        States that are kept at a time.
+    """
+
+    def __init__(self, problem: TrainingChain, most_states: int) -> None:
+        self._most_states = most_states
+        self._steps, self._longest_ns = _searched(problem)
+        self.is_precise = self._longest_ns <= _LONGEST_IN_UNITS
+
+    def within(
+        self, longest_ns: int | None, on_host: Sequence[int], time_limit_s: float | None
+    ) -> PeriodAnswer:
+        """Search for a period of at most `longest_ns`; of any length where it is None.
+
+        Parameters
+        ----------
+        longest_ns
+            The limit.
+        on_host
+            The stages that the host updates, from 1.
+        time_limit_s
+            Wall-clock seconds.
+
+        Raises
+        ------
+        TimeoutError
+            At the time limit.
+        """
+        mask = sum(1 << (number - 1) for number in on_host)
+        longest = 2**62 if longest_ns is None else longest_ns
+        answer = _kernels.training_period_search(
+            self._steps, mask, longest, self._most_states, time_limit_s
+        )
+        if answer is None:
+            raise TimeoutError
+        kind, walk_ns, steps, events, states = answer
+        mean_ns = -(-walk_ns // steps) if steps else 0
+        schedule = None
+        if kind == Found.PERIOD:
+            listed = [
+                TrainingEvent(
+                    _KINDS[event], stage + 1, start_ns, None if tensor < 0 else _TENSORS[tensor]
+                )
+                for start_ns, event, stage, tensor in events
+            ]
+            schedule = TrainingSchedule(walk_ns, _without_idle_copies(listed, on_host))
+        return PeriodAnswer(Found(kind), mean_ns, schedule, states)
+
+
+def _without_idle_copies(
+    events: Sequence[TrainingEvent], on_host: Sequence[int]
+) -> tuple[TrainingEvent, ...]:
+    """Return the events without what goes to the host for no use.
+
+    A copy is of use where its tensor is dropped before an update makes it old, and that of an
+    activation where it comes back; the host needs the gradients of what it updates.
+    """
+    kept = []
+    for place, event in enumerate(events):
+        if event.kind is not TrainingEventKind.OFFLOAD:
+            kept.append(event)
+            continue
+        tensor = event.tensor
+        assert tensor is not None
+        wanted, end = TrainingEventKind.DROP, TrainingEventKind.UPDATE
+        if tensor.is_activation:
+            wanted, end = TrainingEventKind.PREFETCH, TrainingEventKind.BACKWARD
+        is_needed = tensor is StageTensor.GRADIENT and event.stage in on_host
+        for later in (*events[place + 1 :], *events[:place]):
+            if is_needed or (later.stage == event.stage and later.kind is end):
+                break
+            is_needed = later == replace(event, kind=wanted, start_ns=later.start_ns)
+        if is_needed:
+            kept.append(event)
+    return tuple(kept)
+
+
+def _searched(problem: TrainingChain) -> tuple[_kernels.TrainingSteps, int]:
+    """Return a chain as the kernel takes it, and its longest duration in units."""
+    chain, link = problem.instance, problem.link.full_duplex
+    times, sizes, others = [], [], []
+    for number, stage in enumerate(chain, start=1):
+        times.append(
+            (stage.forward_ns, stage.backward_ns, stage.update_ns, stage.host_update_ns or 0)
+        )
+        sizes.append(
+            (
+                stage.saved_bytes,
+                stage.output_bytes,
+                stage.weight_bytes,
+                # That of a stage that is not trained has no bytes either.
+                stage.gradient_of_weights_bytes,
+                stage.optimizer_state_bytes,
+            )
+        )
+        others.append(
+            (
+                stage.gradient_bytes,
+                chain.gradient_bytes(number - 1) if number > 1 else 0,
+                chain.backward_output_bytes(number),
+                stage.forward_overhead_bytes,
+                stage.backward_overhead_bytes,
+                int(stage.is_trained),
+            )
+        )
+    transfers = [[link.transfer_ns(size) for size in row] for row in sizes]
+    durations = [duration for row in (*times, *transfers) for duration in row]
+    unit = int(np.gcd.reduce(np.array(durations, dtype=object))) or 1
+    steps = _kernels.TrainingSteps(
+        _by_row(times),
+        _by_row(sizes),
+        _by_row(transfers),
+        _by_row(others),
+        chain.input_bytes,
+        min(problem.memory_bytes, 2**61),
+    )
+    return steps, max(durations) // unit
+
+
+def _by_row(of_stages: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.ascontiguousarray(np.array(of_stages, dtype=np.int64).T)
