@@ -64,11 +64,17 @@ class JointPlan(NamedTuple):
         The choices, first stage first.
     weights_ahead, activations_ahead
         Most operations that a prefetch of weights or states, or of activations, runs ahead.
+    sends_by_need, updates_by_need
+        Whether the link to the host, or the host with its updates, turns to what is needed again
+        first of all that waits, and not to what came first. The first stages are updated last and
+        needed first: with updates by need those of the last stages run beside the next step.
     """
 
     stages: tuple[StageChoice, ...]
     weights_ahead: int = 4
     activations_ahead: int = 4
+    sends_by_need: bool = False
+    updates_by_need: bool = False
 
 
 def possible(chain: Chain, plan: JointPlan) -> JointPlan:

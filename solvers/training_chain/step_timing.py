@@ -157,6 +157,13 @@ class StepTimer:
             for number, choice in enumerate(plan.stages, start=1)
         ]
         operations = [(_NUMBER_OF_KIND[kind], number - 1) for kind, number in order.operations]
-        posed = self._steps.plan(operations, choices, plan.weights_ahead, plan.activations_ahead)
+        posed = self._steps.plan(
+            operations,
+            choices,
+            plan.weights_ahead,
+            plan.activations_ahead,
+            plan.sends_by_need,
+            plan.updates_by_need,
+        )
         period_ns = self._steps.period_ns(posed)
         return None if period_ns < 0 else TimedStep(period_ns, self._steps, posed)
