@@ -12,7 +12,7 @@ from jettison.solvers.training_chain.stage_choices import (
     Way,
 )
 
-_DEEPEST = 24
+_DEEPEST = 120
 _WAYS, _PLACES = tuple(Way), tuple(UpdatePlace)
 
 
@@ -38,8 +38,10 @@ def _other_depth(plan: JointPlan, chance: random.Random) -> JointPlan:
         return plan._replace(sends_by_need=not plan.sends_by_need)
     if kind < 0.2:
         return plan._replace(updates_by_need=not plan.updates_by_need)
-    by = chance.choice((-2, -1, 1, 2))
-    if kind < 0.6:
+    if kind < 0.3:
+        return plan._replace(fetches_what_is_there=not plan.fetches_what_is_there)
+    by = chance.choice((-8, -2, -1, 1, 2, 8))
+    if kind < 0.7:
         return plan._replace(weights_ahead=min(max(plan.weights_ahead + by, 0), _DEEPEST))
     return plan._replace(activations_ahead=min(max(plan.activations_ahead + by, 0), _DEEPEST))
 

@@ -68,6 +68,8 @@ class JointPlan(NamedTuple):
         Whether the link to the host, or the host with its updates, turns to what is needed again
         first of all that waits, and not to what came first. The first stages are updated last and
         needed first: with updates by need those of the last stages run beside the next step.
+    fetches_what_is_there
+        Whether a prefetch passes earlier ones whose copies on the host are not complete.
     """
 
     stages: tuple[StageChoice, ...]
@@ -75,6 +77,7 @@ class JointPlan(NamedTuple):
     activations_ahead: int = 4
     sends_by_need: bool = False
     updates_by_need: bool = False
+    fetches_what_is_there: bool = False
 
 
 def possible(chain: Chain, plan: JointPlan) -> JointPlan:

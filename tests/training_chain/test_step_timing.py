@@ -39,6 +39,7 @@ def random_plan(chance: random.Random, stages: int) -> JointPlan:
         chance.randint(0, 6),
         sends_by_need=chance.random() < 0.5,
         updates_by_need=chance.random() < 0.5,
+        fetches_what_is_there=chance.random() < 0.5,
     )
 
 

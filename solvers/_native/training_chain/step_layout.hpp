@@ -49,6 +49,8 @@ struct StepPlan {
     std::int32_t weights_ahead = 0, activations_ahead = 0;
     // Whether what is needed first goes to the host first, or is updated there first.
     bool sends_by_need = false, updates_by_need = false;
+    // Whether a prefetch passes others whose copies on the host are not complete.
+    bool fetches_what_is_there = false;
 };
 
 // A production of an activation, or weights, states or a gradient; uses ascend, and the first is
@@ -96,6 +98,7 @@ public:
 
     bool sends_by_need() const { return plan_.sends_by_need; }
     bool updates_by_need() const { return plan_.updates_by_need; }
+    bool fetches_what_is_there() const { return plan_.fetches_what_is_there; }
 
     bool is_host_update(std::int32_t stage) const {
         return plan_.choices[stage].update == UpdatePlace::host;

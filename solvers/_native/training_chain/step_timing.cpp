@@ -37,23 +37,26 @@ public:
             const PlacedOperation& operation = layout_.operations[own];
             std::int64_t at_ns = ready(operation, arrivals_[step]);
             if (at_ns != unknown_ns) at_ns = when_free(at_ns, operation.takes_bytes);
-            std::int64_t fetch_ns = unknown_ns, block = 0;
-            const Waiting* waiting = nullptr;
-            if (!block_.empty()) {
-                block = static_cast<std::int64_t>(next_fetch / block_.size());
-                waiting = &block_[next_fetch % block_.size()];
-                const std::int64_t trigger = waiting->position + block * count;
-                if (trigger <= position) {
-                    fetch_ns = fetch_from(fetches[waiting->number].held, trigger);
-                }
+            for (; !block_.empty(); ++next_fetch) {
+                const auto block = static_cast<std::int64_t>(next_fetch / block_.size());
+                const Waiting& waiting = block_[next_fetch % block_.size()];
+                const std::int64_t trigger = waiting.position + block * count;
+                if (trigger > position) break;
+                to_fetch_.push_back({trigger, block + waiting.later, waiting.number});
+            }
+            const std::size_t place = next_to_fetch();
+            std::int64_t fetch_ns = unknown_ns;
+            if (place < to_fetch_.size()) {
+                const std::int32_t held = fetches[to_fetch_[place].number].held;
+                fetch_ns = when_free(there_from(to_fetch_[place]), layout_.helds[held].size_bytes);
             }
             const bool is_fetch =
                 fetch_ns != unknown_ns && (at_ns == unknown_ns || fetch_ns <= at_ns);
             if (decide(is_fetch ? fetch_ns : at_ns)) continue;
             if (is_fetch) {
-                ++next_fetch;
-                arrivals_[block + waiting->later][waiting->number] =
-                    fetch(fetch_ns, fetches[waiting->number].held);
+                const Triggered next = to_fetch_[place];
+                to_fetch_.erase(to_fetch_.begin() + static_cast<std::ptrdiff_t>(place));
+                arrivals_[next.step][next.number] = fetch(fetch_ns, fetches[next.number].held);
                 continue;
             }
             if (at_ns == unknown_ns) return {};
@@ -74,6 +77,12 @@ private:
     // position in that step, whether it is for the step after that, and its number.
     struct Waiting {
         std::int32_t position, later, number;
+    };
+
+    // A prefetch whose trigger has been passed, in a step.
+    struct Triggered {
+        std::int64_t trigger, step;
+        std::int32_t number;
     };
 
     // What waits for the link to the host, or for the host: since when, the position by which it
@@ -105,12 +114,32 @@ private:
         });
     }
 
-    std::int64_t fetch_from(std::int32_t number, std::int64_t trigger) const {
+    // The place of the prefetch that is next: the first that has been triggered or, where those
+    // wait whose copies are not complete, the first of those that can start earliest. Past the end
+    // where there is none.
+    std::size_t next_to_fetch() const {
+        std::size_t found = to_fetch_.size();
+        std::int64_t found_ns = unknown_ns;
+        for (std::size_t place = 0; place < to_fetch_.size(); ++place) {
+            const std::int64_t there_ns = there_from(to_fetch_[place]);
+            if (there_ns != unknown_ns && (found_ns == unknown_ns || there_ns < found_ns)) {
+                found = place;
+                found_ns = there_ns;
+            }
+            const bool is_first_free = found_ns != unknown_ns && found_ns <= least_fetch_ns();
+            if (!layout_.fetches_what_is_there() || is_first_free) break;
+        }
+        return found;
+    }
+
+    std::int64_t least_fetch_ns() const { return std::max(from_host_ns_, now_ns_); }
+
+    // When a prefetch could start if it had the memory, if that is known.
+    std::int64_t there_from(const Triggered& item) const {
+        const std::int32_t number = layout_.fetches[item.number].held;
         if (copied_ns_[number] == unknown_ns || gone_ns_[number] == unknown_ns) return unknown_ns;
-        std::int64_t since_ns = trigger > 0 ? begins_[trigger - 1] : 0;
-        since_ns = std::max({since_ns, from_host_ns_, copied_ns_[number]});
-        since_ns = std::max({since_ns, gone_ns_[number], now_ns_});
-        return when_free(since_ns, layout_.helds[number].size_bytes);
+        const std::int64_t since_ns = item.trigger > 0 ? begins_[item.trigger - 1] : 0;
+        return std::max({since_ns, least_fetch_ns(), copied_ns_[number], gone_ns_[number]});
     }
 
     // When all that an operation reads is there, if that is known.
@@ -351,6 +380,7 @@ private:
     // only waits for its copy; unknown while its transfer has not begun.
     std::vector<std::int64_t> copied_ns_, gone_ns_, leaving_ns_;
     std::vector<Queued> to_send_, to_update_;
+    std::vector<Triggered> to_fetch_;
     std::int32_t numbered_ = 0;
     // What happens by itself, by time; those before `first_` have.
     std::vector<Coming> coming_;

@@ -23,7 +23,7 @@ from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, 
 from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.solvers.training_chain.stage_choices import JointPlan
 from jettison.solvers.training_chain.step_order import StepOrder
-from tests.training_chain.oracles.step_layout import StepLayout
+from tests.training_chain.oracles.step_layout import Fetch, StepLayout
 
 # Tensor named by an event: its kind, its stage, the tensor.
 _Named = tuple[TrainingEventKind, int, StageTensor | None]
@@ -103,22 +103,27 @@ class _Timing:
         ]
         waiting.sort()
         next_fetch, position = 0, 0
+        triggered: list[tuple[int, int, int]] = []
         while True:
             step, own = divmod(position, count)
             operation = layout.operations[own]
             at_ns = self._ready(operation.fetches, operation.waits, arrivals[step])
             if at_ns is not None:
                 at_ns = self._when_free(at_ns, operation.takes_bytes)
-            trigger, of_step, number = waiting[next_fetch] if waiting else (position + 1, 0, 0)
-            fetch_ns = None
-            if trigger <= position:
-                fetch_ns = self._fetch_from(fetches[number].held, trigger)
+            while waiting and waiting[next_fetch][0] <= position:
+                triggered.append(waiting[next_fetch])
+                next_fetch += 1
+            fetch_ns, chosen = None, self._next_to_fetch(triggered, fetches)
+            if chosen is not None:
+                there_ns, (_, of_step, number) = chosen
+                size = layout.helds[fetches[number].held].size_bytes
+                fetch_ns = self._when_free(there_ns, size)
             starts = [start_ns for start_ns in (fetch_ns, at_ns) if start_ns is not None]
             first_ns = min(starts, default=None)
             if self._decide(first_ns):
                 continue
-            if fetch_ns is not None and fetch_ns == first_ns:
-                next_fetch += 1
+            if chosen is not None and fetch_ns is not None and fetch_ns == first_ns:
+                triggered.remove(chosen[1])
                 arrivals[of_step][number] = self._fetch(fetch_ns, fetches[number].held)
                 continue
             if at_ns is None:
@@ -133,14 +138,22 @@ class _Timing:
             self._run_operation(at_ns, own, step)
             position += 1
 
-    def _fetch_from(self, number: int, trigger: int) -> int | None:
-        """Return when a prefetch can start, if that is known."""
-        copied_ns, gone_ns = self._copied_ns[number], self._gone_ns[number]
-        if copied_ns is None or gone_ns is None:
-            return None
-        since_ns = self._begins[trigger - 1] if trigger > 0 else 0
-        since_ns = max(since_ns, self._from_host_ns, copied_ns, gone_ns, self._now_ns)
-        return self._when_free(since_ns, self._layout.helds[number].size_bytes)
+    def _next_to_fetch(
+        self, triggered: list[tuple[int, int, int]], fetches: list[Fetch]
+    ) -> tuple[int, tuple[int, int, int]] | None:
+        """Return the prefetch that is next, and from when on it could start with free memory."""
+        considered = triggered if self._plan.fetches_what_is_there else triggered[:1]
+        found = []
+        for item in considered:
+            trigger, _, number = item
+            copied_ns = self._copied_ns[fetches[number].held]
+            gone_ns = self._gone_ns[fetches[number].held]
+            if copied_ns is None or gone_ns is None:
+                continue
+            since_ns = self._begins[trigger - 1] if trigger > 0 else 0
+            there_ns = max(since_ns, self._from_host_ns, copied_ns, gone_ns, self._now_ns)
+            found.append((there_ns, item))
+        return min(found, key=lambda pair: pair[0], default=None)
 
     def _ready(self, fetched: list[int], waits: list[int], arrivals: list[int]) -> int | None:
         """Return when all that an operation reads is there, if that is known."""
