@@ -2,11 +2,13 @@ r"""Joint local search: what is kept, sent or computed again, where weights are,
 
 It begins with the best of all baselines and of a family of joint plans: all weights streamed or
 resident; updates on the device or on the host; the last stages keep their activations, of the
-others every second, third or none is sent and the rest computed again. Then choices change: those
-of a stage, of two stages that swap, of a run of neighbours, and the depths of prefetching. Each
-plan is timed at once (`step_timing`); a change is accepted if the step grows by no more than a
-threshold that falls to 0 over a round, and each round starts from the best plan. What is better is
-replayed. The result depends on the seed alone, and on the time only where the limit ends it.
+others every second, third or none is sent and the rest computed again; and of those that a descent
+over a few parameters of all stages finds (`plan_families`). Then choices change: those of a stage,
+of two stages that swap, of a run of neighbours, and the depths and orders of transfers. Each plan
+is timed at once (`step_timing`); a change is accepted if the step grows by no more than a threshold
+that falls to 0 over a round, and each round starts from the best plan. What is better is replayed.
+Without a limit it ends after some rounds; with one it goes on until then, or until there are no
+new plans. The result depends on the seed alone, and on the time only where the limit ends it.
 
 The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
 """
@@ -31,6 +33,7 @@ from jettison.solvers.training_chain.cycle_method import CycleParams, bound_trai
 from jettison.solvers.training_chain.incumbent import TrainingIncumbent
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 from jettison.solvers.training_chain.plan_changes import changed
+from jettison.solvers.training_chain.plan_families import descend_families
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
     JointPlan,
@@ -44,6 +47,8 @@ from jettison.solvers.training_chain.stage_choices import (
 _ALL_OF_THE_TIME = BaselineParams(share_before_a_schedule=1.0, share_of_a_baseline=1.0)
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
+# Rounds without a plan that is new, after which there are hardly any left.
+_IDLE_ROUNDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +60,7 @@ class TrainingSearchParams(CycleParams):
     share_of_bound
         Share of the time left, after the joint plans, for the bounds.
     rounds
-        Rounds of changes.
+        Rounds of changes where there is no time limit.
     changes_per_stage
         Changes in a round, for each stage.
     first_threshold
@@ -127,11 +132,21 @@ class _Search:
             self._try(plan)
             if self._is_over():
                 return
+        descend_families(self._problem.instance, self._try_in_time)
+        if self._is_over():
+            return
         self._prove()
         chance = random.Random(self._options.seed)
-        for _ in range(self._params.rounds):
-            if self._best is None or self._search_round(chance):
+        rounds = idle = 0
+        is_limited = not math.isinf(self._clock.left_s)
+        while self._best is not None and idle < _IDLE_ROUNDS:
+            if rounds >= self._params.rounds and not is_limited:
                 return
+            tried = self.tried
+            if self._search_round(chance):
+                return
+            idle = idle + 1 if self.tried == tried else 0
+            rounds += 1
 
     def _prove(self) -> None:
         """Prove both bounds in a share of the time that is left.
@@ -183,6 +198,12 @@ class _Search:
                 # A step whose replay finds fault is no start either.
                 self._known[plan] = time_ns = None
         return time_ns
+
+    def _try_in_time(self, plan: JointPlan) -> int | None:
+        found_ns = self._try(plan)
+        self.incumbent.report()
+        self._clock.require_time()
+        return found_ns
 
     def _is_over(self) -> bool:
         self.incumbent.report()
