@@ -141,7 +141,13 @@ def _describe(result: Result) -> Rows:
             ("peak", exact_bytes(result.peak_bytes)),
         ]
     rows += overhead_rows(result.problem, result.replay)
-    rows += limit_rows(result.infeasibility, result.bound, result.bound_of_all, result.gap)
+    rows += limit_rows(
+        result.infeasibility,
+        result.bound,
+        result.bound_of_all,
+        result.gap,
+        result.gap_of_step if kind_of(result.problem).states_gap_of_step else None,
+    )
     if result.note:
         rows.append(("note", result.note))
     rows.append(("seconds", f"{result.seconds:.3f}"))

@@ -69,6 +69,7 @@ TRAINING_CHAIN = ProblemKind(
     takes=frozenset({"bandwidth", "host_memory"}),
     needs=frozenset({"memory", "bandwidth"}),
     reference=lambda problem: Reference(problem.base_time_ns, "waiting and recomputation"),
+    states_gap_of_step=True,
     model_files=_model_files,
     picture=_picture,
     table=_table,

@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.training_chain.schedule import TrainingSchedule
-from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.status import Termination
 from jettison.solvers.training_chain.activations_bound import bound_activations
 from jettison.solvers.training_chain.cycle_method import CycleParams, bound_training_cycle
@@ -40,11 +40,11 @@ from jettison.solvers.training_chain.stage_choices import (
     StageChoice,
     UpdatePlace,
     Way,
+    essential,
     possible,
 )
+from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
 
-# What others find has to be known first, whatever the limit: it takes a fraction of a second.
-_ALL_OF_THE_TIME = BaselineParams(share_before_a_schedule=1.0, share_of_a_baseline=1.0)
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
 # Rounds without a plan that is new, after which there are hardly any left.
@@ -70,7 +70,7 @@ class TrainingSearchParams(CycleParams):
     share_of_bound: float = 0.6
     rounds: int = 12
     changes_per_stage: int = 60
-    first_threshold: float = 0.004
+    first_threshold: float = 0.001
 
 
 TRAINING_SEARCH = TrainingSearchParams()
@@ -85,7 +85,10 @@ def solve_joint_search(
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _Search(problem, options, params)
     with Ending() as ending:
-        search.run()
+        try:
+            search.run()
+        except _WorkIsDoneError:
+            ending.termination = Termination.WORK_LIMIT
     termination = ending.termination
     incumbent = search.incumbent
     if termination is Termination.COMPLETED and incumbent.is_settled and not incumbent.is_best:
@@ -96,6 +99,10 @@ def solve_joint_search(
     elif termination is Termination.COMPLETED and not incumbent.is_best:
         note = f"{search.tried:,} plans were tried; there may be a better one"
     return incumbent.outcome(termination, work={"plans": search.tried}, note=note)
+
+
+class _WorkIsDoneError(Exception):
+    """No more plans may be tried."""
 
 
 class _Search:
@@ -109,6 +116,7 @@ class _Search:
         self.incumbent = TrainingIncumbent(problem, options, self._clock)
         self.incumbent.begin_from(options.start, TrainingSchedule, ScheduleClass.ALL)
         self._timer = PlanTimer(problem)
+        self._most_plans = plans_of_a_limit(options)
         self.tried = 0
         self._known: dict[JointPlan, int | None] = {}
         self._best: tuple[int, JointPlan] | None = None
@@ -121,13 +129,19 @@ class _Search:
         TimeoutError
             When the time is up.
         """
-        for schedule in schedules_of_baselines(
-            self._problem, "local-search", self._options, self._clock, _ALL_OF_THE_TIME
-        ):
-            assert isinstance(schedule, TrainingSchedule)
-            self.incumbent.offer(schedule)
-            if self._is_over():
+        # Each has the limit that it has by itself, so that the promise to be no worse holds
+        # whatever the limit is. Where that is short, they take longer than it together.
+        for name in find_method(self._problem.problem, "local-search").baselines:
+            found = find_method(self._problem.problem, name).run(
+                self._problem, self._options.quiet()
+            )
+            if isinstance(found.schedule, TrainingSchedule):
+                self.incumbent.offer(found.schedule)
+            pass_interrupt_on(found.termination)
+            self.incumbent.report()
+            if self.incumbent.is_settled:
                 return
+        self._clock.require_time()
         for plan in joint_plans(self._problem):
             self._try(plan)
             if self._is_over():
@@ -184,19 +198,22 @@ class _Search:
 
     def _try(self, plan: JointPlan) -> int | None:
         """Time a plan, and offer its step; return its time, if it fits."""
-        if plan in self._known:
-            return self._known[plan]
+        key = essential(self._problem.instance, plan)
+        if key in self._known:
+            return self._known[key]
+        if self.tried >= self._most_plans:
+            raise _WorkIsDoneError
         self.tried += 1
         step = self._timer.of_plan(plan)
         time_ns = None if step is None else step.period_ns
-        self._known[plan] = time_ns
+        self._known[key] = time_ns
         if time_ns is not None and (self._best is None or time_ns < self._best[0]):
             is_no_better = self.incumbent.time_ns is not None and time_ns >= self.incumbent.time_ns
             if is_no_better or self.incumbent.offer_step(step):
                 self._best = time_ns, plan
             else:
                 # A step whose replay finds fault is no start either.
-                self._known[plan] = time_ns = None
+                self._known[key] = time_ns = None
         return time_ns
 
     def _try_in_time(self, plan: JointPlan) -> int | None:

@@ -163,7 +163,8 @@ def descend_families(
         for again, sent in ((12, 0), (24, 0), (0, 16), (6, 16))
         for on_device in (4, 0)
     ]
-    for best in begins:
+    for begin in begins:
+        best = begin
         best_ns = time_of(plan_of_family(chain, best))
         for _ in range(sweeps):
             is_better = False

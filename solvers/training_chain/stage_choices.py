@@ -94,3 +94,22 @@ def possible(chain: Chain, plan: JointPlan) -> JointPlan:
             choice = choice._replace(update=UpdatePlace.AT_ONCE)
         stages.append(choice)
     return plan._replace(stages=tuple(stages))
+
+
+def essential(chain: Chain, plan: JointPlan) -> JointPlan:
+    """Return a possible plan with choices that make no difference put to one value."""
+    stages = []
+    for stage, given in zip(chain, possible(chain, plan).stages, strict=True):
+        choice = given
+        if choice.saved is not Way.AGAIN:
+            choice = choice._replace(output=Way.KEPT)
+        if not stage.is_trained:
+            choice = choice._replace(update=UpdatePlace.AT_ONCE)
+        if not stage.weight_bytes:
+            choice = choice._replace(away_between=False, away_after=False)
+        if choice.update is UpdatePlace.HOST or not stage.optimizer_state_bytes:
+            choice = choice._replace(states_away=False)
+        if choice.update is UpdatePlace.HOST:
+            choice = choice._replace(away_after=False)
+        stages.append(choice)
+    return plan._replace(stages=tuple(stages))
