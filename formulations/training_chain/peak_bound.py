@@ -1,4 +1,4 @@
-r"""Peak bound: the cycle bound with its memory at one cut and its link over the whole step, in O(N).
+r"""Peak bound: the cycle bound with memory at one cut and the link over the whole step, in O(N).
 
 For chains whose cycle bound would be too large. The one cut is the start of :math:`B_N`, where most
 of a step's activations exist; everything else is summed around the cycle.
@@ -45,10 +45,10 @@ update, the device does. (in) Weights that the host updated come up once for :ma
 are away at the cut come up again for :math:`B_l`, after the cut, so that these are two transfers;
 states that move come for the update; activations that are on the host only at the cut, and are used
 later, come after it. (out) Gradients go down for the host, states go back, what is on the host
-only at the cut was sent; weights that are away at the cut have a copy there, which the host's update
-has made or a transfer after that of the device, one in each step. (memory) At the cut no weights
-are missing but those away, none of :math:`l = N`; states of an update of the device that do not
-move are there all the time, and the device has all bytes of activations that are used later and are
+only at the cut was sent; weights that are away at the cut have a copy there, which the host's
+update has made or a transfer after that of the device, one in each step. (memory) At the cut no
+weights are missing but those away, none of :math:`l = N`; states of an update of the device that do
+not move are there all the time, and the device has all bytes of activations that are used later and are
 not on the host only. Outputs by themselves, what comes early and leaves late only add to this.
 """
 
@@ -104,9 +104,7 @@ def build_peak_bound(problem: TrainingChain) -> CycleBoundModel:
         if number < last:
             away = builder.add_column(f"y_{number}", upper=1.0)
             copied = builder.add_column(f"c_{number}", upper=1.0)
-            builder.add_row(
-                f"copy_{number}", [copied, away, on_host], [1.0, -1.0, 1.0], lower=0.0
-            )
+            builder.add_row(f"copy_{number}", [copied, away, on_host], [1.0, -1.0, 1.0], lower=0.0)
             brought.append((away, weights))
             sent.append((copied, weights))
             memory.append((away, -weights))

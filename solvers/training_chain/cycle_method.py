@@ -1,8 +1,8 @@
 """Lower bound from the cycle model, a linear program: multipliers of HiGHS in exact integers.
 
 The model is in `jettison.formulations.training_chain.cycle_bound`. A small one beside it, with the
-memory at one cut (`peak_bound`), takes milliseconds on any chain and is all that long chains get; it
-can be the larger, since the large one adds up activations of different stages between its cuts.
+memory at one cut (`peak_bound`), takes milliseconds on any chain and is all that long chains get.
+It can be the larger, since the large one adds up activations of different stages between its cuts.
 """
 
 from __future__ import annotations
