@@ -46,10 +46,11 @@ are away at the cut come up again for :math:`B_l`, after the cut, so that these 
 states that move come for the update; activations that are on the host only at the cut, and are used
 later, come after it. (out) Gradients go down for the host, states go back, what is on the host
 only at the cut was sent; weights that are away at the cut have a copy there, which the host's
-update has made or a transfer after that of the device, one in each step. (memory) At the cut no
-weights are missing but those away, none of :math:`l = N`; states of an update of the device that do
-not move are there all the time, and the device has all bytes of activations that are used later and are
-not on the host only. Outputs by themselves, what comes early and leaves late only add to this.
+update has made or a transfer after that of the device, one in each step.
+(memory) At the cut no weights are missing but those away, none of :math:`l = N`; states of an
+update of the device that do not move are there all the time, and the device has all bytes of
+activations that are used later and are not on the host only. Outputs by themselves, what comes
+early and leaves late only add to this.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ over a few parameters of all stages finds (`plan_families`). Then choices change
 of two stages that swap, of a run of neighbours, and the depths and orders of transfers. Each plan
 is timed at once (`step_timing`); a change is accepted if the step grows by no more than a threshold
 that falls to 0 over a round, and each round starts from the best plan. What is better is replayed.
-Without a limit it ends after some rounds; with one it goes on until then, or until there are no
-new plans. The result depends on the seed alone, and on the time only where the limit ends it.
+Without a limit it ends after some rounds; with one it goes on until then, or until many rounds
+have found nothing faster. The result depends on the seed alone, and on the time only where the limit ends it.
 
 The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
 """
@@ -47,8 +47,8 @@ from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
 
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
-# Rounds without a plan that is new, after which there are hardly any left.
-_IDLE_ROUNDS = 3
+# Rounds without a faster plan, after which a search with a limit ends: on long chains, minutes.
+_IDLE_ROUNDS = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,10 +156,10 @@ class _Search:
         while self._best is not None and idle < _IDLE_ROUNDS:
             if rounds >= self._params.rounds and not is_limited:
                 return
-            tried = self.tried
+            best_ns = self._best[0]
             if self._search_round(chance):
                 return
-            idle = idle + 1 if self.tried == tried else 0
+            idle = idle + 1 if self._best[0] == best_ns else 0
             rounds += 1
 
     def _prove(self) -> None:
