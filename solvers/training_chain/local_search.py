@@ -7,8 +7,9 @@ over a few parameters of all stages finds (`plan_families`). Then choices change
 of two stages that swap, of a run of neighbours, and the depths and orders of transfers. Each plan
 is timed at once (`step_timing`); a change is accepted if the step grows by no more than a threshold
 that falls to 0 over a round, and each round starts from the best plan. What is better is replayed.
-Without a limit it ends after some rounds; with one it goes on until then, or until many rounds
-have found nothing faster. The result depends on the seed alone, and on the time only where the limit ends it.
+Without a limit it ends after some rounds; with one it goes on until then, or until many rounds have
+found nothing faster. The result depends on the seed alone, and on the time only where the limit
+ends it.
 
 The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
 """
