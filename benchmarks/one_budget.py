@@ -5,20 +5,24 @@ Run: ``python benchmarks/one_budget.py [--limit 30] [--bound-limit 300] [--outpu
 step of the joint search, the larger of the bounds and the gap as a share of the step; the step of
 each baseline, and CPU seconds of search and bounds. Limits are in seconds of the clock for each
 method; the bounds have a limit of their own, and the search hardly any of its time for them. A row
-in which the search is worse than a baseline ends the run.
+in which the search is worse than a baseline ends the run. The last row is a chain of 150 stages
+that is drawn; give ``drawn-150-1`` for it alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import random
 import sys
 from pathlib import Path
 
 from cpu_clock import cpu_seconds
 
 import jettison as jt
+from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.training_chain.problem import TrainingChain
+from jettison.instances.training_chain.with_optimizer import Optimizer, with_optimizer
 from jettison.solvers.core.method import Promise
 from jettison.solvers.training_chain.methods import METHODS
 
@@ -35,9 +39,38 @@ ROWS = (
     ("gpt3-6.7b-b1-v100-adam", "32GiB", "12GB/s"),
     ("gpt3-13b-b1-v100-adam", "32GiB", "12GB/s"),
 )
+# A chain that is drawn: its seed, its stages, and the memory and the link of the GPT-3 rows.
+DRAWN = (1, 150, "32GiB", "12GB/s")
 BASELINES = tuple(method.name for method in METHODS if method.promise is Promise.HEURISTIC)
 BOUNDS = tuple(method.name for method in METHODS if method.promise is Promise.BOUND)
 NS_PER_S = 10**9
+
+
+def drawn_chain(seed: int, stages: int) -> Chain:
+    """Draw a chain of attention and MLP stages about as large as those of GPT-3 2.7B on a V100."""
+    chance = random.Random(seed)
+    found = []
+    for number in range(1, stages + 1):
+        is_attention = number % 2 == 1
+        forward_ns = chance.randint(3_000_000, 6_000_000)
+        weight_bytes = chance.randint(40, 60) * 2**20 * (1 if is_attention else 2)
+        output_bytes = 10 * 2**20 if number < stages else 0
+        saved_bytes = chance.randint(300, 600) * 2**20 if is_attention else 90 * 2**20
+        found.append(
+            Stage(
+                name=f"stage {number}",
+                forward_ns=forward_ns,
+                backward_ns=forward_ns * chance.randint(160, 200) // 100,
+                output_bytes=output_bytes,
+                saved_bytes=saved_bytes,
+                forward_overhead_bytes=saved_bytes // 2,
+                backward_overhead_bytes=saved_bytes,
+                weight_bytes=weight_bytes,
+            )
+        )
+    chain = Chain(f"drawn-{stages}-{seed}", 2**20, tuple(found))
+    # Adam in half precision with a copy in single precision, at the rates of the bundled chains.
+    return with_optimizer(chain, Optimizer(6, 60 * 10**9, 20 * 10**9 // 3))
 
 
 def seconds_of(time_ns: int | None) -> str:
@@ -46,7 +79,7 @@ def seconds_of(time_ns: int | None) -> str:
 
 
 def row_of(
-    name: str, memory: str, bandwidth: str, limit_s: float, bound_limit_s: float
+    chain: Chain, memory: str, bandwidth: str, limit_s: float, bound_limit_s: float
 ) -> dict[str, str]:
     """Solve a row with every method.
 
@@ -55,11 +88,12 @@ def row_of(
     RuntimeError
         If the default method is worse than a baseline.
     """
-    problem = TrainingChain(jt.load(name), memory, bandwidth)
+    name = chain.name
+    problem = TrainingChain(chain, memory, bandwidth)
     began_s = cpu_seconds()
     found = jt.solve(problem, time_limit=limit_s, params={"share_of_bound": 0.001})
     searched_s = cpu_seconds()
-    bounds = [jt.solve(problem, name, time_limit=bound_limit_s) for name in BOUNDS]
+    bounds = [jt.solve(problem, bound, time_limit=bound_limit_s) for bound in BOUNDS]
     bounded_s = cpu_seconds()
     bound_ns = max((bound.lower_bound_ns or 0 for bound in bounds), default=0)
     fits = "yes" if found.time_ns is not None else "unknown"
@@ -91,10 +125,12 @@ def main() -> None:
     parser.add_argument("instances", nargs="*", help="rows of these instances only")
     given = parser.parse_args()
     rows = []
-    for name, memory, bandwidth in ROWS:
+    drawn = drawn_chain(*DRAWN[:2])
+    for name, memory, bandwidth in (*ROWS, (drawn.name, *DRAWN[2:])):
         if given.instances and name not in given.instances:
             continue
-        rows.append(row_of(name, memory, bandwidth, given.limit, given.bound_limit))
+        chain = drawn if name == drawn.name else jt.load(name)
+        rows.append(row_of(chain, memory, bandwidth, given.limit, given.bound_limit))
         print(" ".join(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
         if given.output is not None:
             with given.output.open("w", newline="", encoding="utf-8") as file:

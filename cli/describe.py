@@ -82,16 +82,24 @@ def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
     ]
 
 
+def _gap(gap: float | None, gap_of_step: float | None) -> str:
+    if gap_of_step is None:
+        return percent(gap)
+    return f"{percent(gap_of_step)} of the step, {percent(gap)} of its overhead"
+
+
 def limit_rows(
     problem: Problem,
     infeasibility: Infeasibility | None,
     bound: Bound | None,
     bound_of_all: Bound | None,
     gap: float | None,
+    gap_of_step: float | None = None,
 ) -> Rows:
     """Return the rows on limits: the lower bound, or the least memory where nothing fits.
 
-    Beside a bound for a class of schedules stands the bound for all schedules.
+    Beside a bound for a class of schedules stands the bound for all schedules. The gap is a share
+    of the overhead; where one of the whole step is given as well, that stands first.
     """
     if infeasibility is not None:
         if infeasibility.least_memory_bytes is None:
@@ -116,7 +124,7 @@ def limit_rows(
     rows = [
         ("lower bound", span(bound.time_ns, bound.method)),
         ("valid for", f"{bound.valid_for}, by {bound.evidence}"),
-        ("gap", percent(gap)),
+        ("gap", _gap(gap, gap_of_step)),
     ]
     if bound_of_all is not None and bound.valid_for is not bound_of_all.valid_for:
         rows.append(

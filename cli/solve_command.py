@@ -151,7 +151,12 @@ def _describe(result: Result) -> Rows:
         ]
     rows += overhead_rows(result.problem, result.replay)
     rows += limit_rows(
-        result.problem, result.infeasibility, result.bound, result.bound_of_all, result.gap
+        result.problem,
+        result.infeasibility,
+        result.bound,
+        result.bound_of_all,
+        result.gap,
+        result.gap_of_step if kind_of(result.problem).states_gap_of_step else None,
     )
     if result.note:
         rows.append(("note", result.note))

@@ -129,6 +129,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
     has_link = first.link is not None
     has_card = any(as_card(result.problem.memory) is not None for result in results)
+    states_gap_of_step = kind_of(first).states_gap_of_step
     # Beside a bound for a class of schedules the bound for all schedules is shown as well.
     has_classes = any(
         result.bound is not None and result.bound.valid_for is not ScheduleClass.ALL
@@ -148,6 +149,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
             "-" if result.bound is None else str(result.bound.valid_for),
             *([_of_all(result)] if has_classes else []),
             *([_certified(result)] if with_certified else []),
+            *([percent(result.gap_of_step)] if states_gap_of_step else []),
             percent(result.gap),
             result.status,
             f"{result.seconds:.2f}",
@@ -167,6 +169,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
         "valid for",
         *([" all schedules"] if has_classes else []),
         *([" certified"] if with_certified else []),
+        *([" gap of step"] if states_gap_of_step else []),
         " gap",
         "status",
         " seconds",

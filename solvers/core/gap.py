@@ -19,6 +19,11 @@ def gap_of(time_ns: int, bound_ns: int, base_ns: int) -> float:
     return open_ns / (time_ns - base_ns) if open_ns > 0 else 0.0
 
 
+def gap_of_step(time_ns: int, bound_ns: int) -> float:
+    """Return the share of a schedule's whole time that a bound leaves open; 0 to 1."""
+    return max(0, time_ns - bound_ns) / time_ns if time_ns else 0.0
+
+
 def most_open_ns(gap: float, time_ns: int, base_ns: int) -> int:
     """Return the largest distance between a time and its bound for a gap of at most `gap`."""
     return int(gap * max(0, time_ns - base_ns))

@@ -140,6 +140,8 @@ class ProblemKind(Generic[P]):
         Returns the numbers of an instance that only this problem computes, for `jettison show`.
     reference
         Returns the reference to which the times of its schedules are compared.
+    states_gap_of_step
+        Whether people compare its gaps as shares of the whole time: these are shown first then.
     transfers
         How transfers use memory, where a problem leaves that open.
     in_full
@@ -174,6 +176,7 @@ class ProblemKind(Generic[P]):
     conversion: Conversion | None = None
     facts: Callable[[Any], Facts] = lambda _: {}
     reference: Callable[[P], Reference] = _without_recomputation
+    states_gap_of_step: bool = False
     transfers: Callable[[P], str | None] = lambda _: None
     in_full: Callable[[Resources, P], Resources] = lambda resources, _: resources
     spent: Callable[[Replay | None], Mapping[str, int | None]] = lambda _: {}

@@ -15,7 +15,7 @@ from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_claim import ScheduleClaim
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
-from jettison.solvers.core.gap import gap_of
+from jettison.solvers.core.gap import gap_of, gap_of_step
 from jettison.solvers.core.outcome import Infeasibility, Outcome
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import kind_of
@@ -195,6 +195,13 @@ class Result:
         if self.time_ns is None or self.lower_bound_ns is None:
             return None
         return gap_of(self.time_ns, self.lower_bound_ns, self.problem.base_time_ns)
+
+    @property
+    def gap_of_step(self) -> float | None:
+        """The share of the whole time that is open; None where the time or the bound is missing."""
+        if self.time_ns is None or self.lower_bound_ns is None:
+            return None
+        return gap_of_step(self.time_ns, self.lower_bound_ns)
 
     @property
     def answer(self) -> Answer:

@@ -1,6 +1,8 @@
 """Lower bound from the cycle model, a linear program: multipliers of HiGHS in exact integers.
 
-The model is in `jettison.formulations.training_chain.cycle_bound`.
+The model is in `jettison.formulations.training_chain.cycle_bound`. A small one beside it, with the
+memory at one cut (`peak_bound`), takes milliseconds on any chain and is all that long chains get.
+It can be the larger, since the large one adds up activations of different stages between its cuts.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from jettison.formulations.training_chain.cycle_bound import (
     build_cycle_bound,
     build_missing_memory,
 )
+from jettison.formulations.training_chain.peak_bound import build_peak_bound
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import exact_bound
+from jettison.solvers.core.bound import Bound, exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.params import Params
@@ -34,7 +37,8 @@ class CycleParams(Params):
     Attributes
     ----------
     most_stages
-        Longer chains are declined: the model has about 15 columns for each pair of stages.
+        Longer chains get the peak bound only: the model has about 15 columns for each pair of
+        stages.
     most_stages_for_simplex
         Stages up to which the simplex method solves it. Above, the interior point method is faster.
     gap_without_a_basis
@@ -69,12 +73,13 @@ def bound_training_cycle(
     stages = len(problem.instance)
     if problem.memory_bytes >= problem.keep_all_peak_bytes and not _has_updates(problem):
         return Outcome(termination=Termination.COMPLETED, bounds=(base,))
+    base = _proved_at_peak(problem, options, base)
     if stages > params.most_stages:
         return Outcome(
             termination=Termination.MEMORY_LIMIT,
             bounds=(base,),
             note=f"the model of {stages} stages is larger than the {params.most_stages} that are "
-            "tried; use cut-bound",
+            "tried; the bound is that of the memory at its peak",
         )
     clock = Clock(options.time_limit_s)
     built = build_cycle_bound(problem)
@@ -111,6 +116,20 @@ def bound_training_cycle(
     if proved_ns > base.time_ns:
         base = exact_bound(proved_ns, ScheduleClass.ALL, "cycle")
     return Outcome(termination=termination, bounds=(base,), work=work, note=note)
+
+
+def _proved_at_peak(problem: TrainingChain, options: SolveOptions, base: Bound) -> Bound:
+    """Return the peak bound where it can be proved and is the larger."""
+    built = build_peak_bound(problem)
+    highs = HighsOptions(threads=options.threads, seed=options.seed)
+    try:
+        proved = _proved(built, solve_in_time(built.model, highs))
+    except SolverError:
+        # The bound that there was stands.
+        return base
+    if proved is None or proved[0] <= base.time_ns:
+        return base
+    return exact_bound(proved[0], ScheduleClass.ALL, "cycle")
 
 
 def algorithms_for(stages: int, params: CycleParams) -> tuple[LinearAlgorithm, ...]:

@@ -84,6 +84,7 @@ TRAINING_CHAIN = ProblemKind(
     needs=frozenset({"memory", "bandwidth"}),
     reference=lambda problem: Reference(problem.base_time_ns, "waiting and recomputation"),
     certify=_certify,
+    states_gap_of_step=True,
     model_files=_model_files,
     picture=_picture,
     table=_table,

@@ -2,11 +2,14 @@ r"""Joint local search: what is kept, sent or computed again, where weights are,
 
 It begins with the best of all baselines and of a family of joint plans: all weights streamed or
 resident; updates on the device or on the host; the last stages keep their activations, of the
-others every second, third or none is sent and the rest computed again. Then choices change: those
-of a stage, of two stages that swap, of a run of neighbours, and the depths of prefetching. Each
-plan is timed at once (`step_timing`); a change is accepted if the step grows by no more than a
-threshold that falls to 0 over a round, and each round starts from the best plan. What is better is
-replayed. The result depends on the seed alone, and on the time only where the limit ends it.
+others every second, third or none is sent and the rest computed again; and of those that a descent
+over a few parameters of all stages finds (`plan_families`). Then choices change: those of a stage,
+of two stages that swap, of a run of neighbours, and the depths and orders of transfers. Each plan
+is timed at once (`step_timing`); a change is accepted if the step grows by no more than a threshold
+that falls to 0 over a round, and each round starts from the best plan. What is better is replayed.
+Without a limit it ends after some rounds; with one it goes on until then, or until many rounds have
+found nothing faster. The result depends on the seed alone, and on the time only where the limit
+ends it.
 
 The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
 """
@@ -21,29 +24,32 @@ from dataclasses import dataclass, replace
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.training_chain.schedule import TrainingSchedule
-from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.status import Termination
 from jettison.solvers.training_chain.activations_bound import bound_activations
 from jettison.solvers.training_chain.cycle_method import CycleParams, bound_training_cycle
 from jettison.solvers.training_chain.incumbent import TrainingIncumbent
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 from jettison.solvers.training_chain.plan_changes import changed
+from jettison.solvers.training_chain.plan_families import descend_families
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
     JointPlan,
     StageChoice,
     UpdatePlace,
     Way,
+    essential,
     possible,
 )
+from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
 
-# What others find has to be known first, whatever the limit: it takes a fraction of a second.
-_ALL_OF_THE_TIME = BaselineParams(share_before_a_schedule=1.0, share_of_a_baseline=1.0)
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
+# Rounds without a faster plan, after which a search with a limit ends: on long chains, minutes.
+_IDLE_ROUNDS = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ class TrainingSearchParams(CycleParams):
     share_of_bound
         Share of the time left, after the joint plans, for the bounds.
     rounds
-        Rounds of changes.
+        Rounds of changes where there is no time limit.
     changes_per_stage
         Changes in a round, for each stage.
     first_threshold
@@ -65,7 +71,7 @@ class TrainingSearchParams(CycleParams):
     share_of_bound: float = 0.6
     rounds: int = 12
     changes_per_stage: int = 60
-    first_threshold: float = 0.004
+    first_threshold: float = 0.001
 
 
 TRAINING_SEARCH = TrainingSearchParams()
@@ -80,7 +86,10 @@ def solve_joint_search(
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _Search(problem, options, params)
     with Ending() as ending:
-        search.run()
+        try:
+            search.run()
+        except _WorkIsDoneError:
+            ending.termination = Termination.WORK_LIMIT
     termination = ending.termination
     incumbent = search.incumbent
     if termination is Termination.COMPLETED and incumbent.is_settled and not incumbent.is_best:
@@ -91,6 +100,10 @@ def solve_joint_search(
     elif termination is Termination.COMPLETED and not incumbent.is_best:
         note = f"{search.tried:,} plans were tried; there may be a better one"
     return incumbent.outcome(termination, work={"plans": search.tried}, note=note)
+
+
+class _WorkIsDoneError(Exception):
+    """No more plans may be tried."""
 
 
 class _Search:
@@ -104,6 +117,7 @@ class _Search:
         self.incumbent = TrainingIncumbent(problem, options, self._clock)
         self.incumbent.begin_from(options.start, TrainingSchedule, ScheduleClass.ALL)
         self._timer = PlanTimer(problem)
+        self._most_plans = plans_of_a_limit(options)
         self.tried = 0
         self._known: dict[JointPlan, int | None] = {}
         self._best: tuple[int, JointPlan] | None = None
@@ -116,22 +130,38 @@ class _Search:
         TimeoutError
             When the time is up.
         """
-        for schedule in schedules_of_baselines(
-            self._problem, "local-search", self._options, self._clock, _ALL_OF_THE_TIME
-        ):
-            assert isinstance(schedule, TrainingSchedule)
-            self.incumbent.offer(schedule)
-            if self._is_over():
+        # Each has the limit that it has by itself, so that the promise to be no worse holds
+        # whatever the limit is. Where that is short, they take longer than it together.
+        for name in find_method(self._problem.problem, "local-search").baselines:
+            found = find_method(self._problem.problem, name).run(
+                self._problem, self._options.quiet()
+            )
+            if isinstance(found.schedule, TrainingSchedule):
+                self.incumbent.offer(found.schedule)
+            pass_interrupt_on(found.termination)
+            self.incumbent.report()
+            if self.incumbent.is_settled:
                 return
+        self._clock.require_time()
         for plan in joint_plans(self._problem):
             self._try(plan)
             if self._is_over():
                 return
+        descend_families(self._problem.instance, self._try_in_time)
+        if self._is_over():
+            return
         self._prove()
         chance = random.Random(self._options.seed)
-        for _ in range(self._params.rounds):
-            if self._best is None or self._search_round(chance):
+        rounds = idle = 0
+        is_limited = not math.isinf(self._clock.left_s)
+        while self._best is not None and idle < _IDLE_ROUNDS:
+            if rounds >= self._params.rounds and not is_limited:
                 return
+            best_ns = self._best[0]
+            if self._search_round(chance):
+                return
+            idle = idle + 1 if self._best[0] == best_ns else 0
+            rounds += 1
 
     def _prove(self) -> None:
         """Prove both bounds in a share of the time that is left.
@@ -169,20 +199,29 @@ class _Search:
 
     def _try(self, plan: JointPlan) -> int | None:
         """Time a plan, and offer its step; return its time, if it fits."""
-        if plan in self._known:
-            return self._known[plan]
+        key = essential(self._problem.instance, plan)
+        if key in self._known:
+            return self._known[key]
+        if self.tried >= self._most_plans:
+            raise _WorkIsDoneError
         self.tried += 1
         step = self._timer.of_plan(plan)
         time_ns = None if step is None else step.period_ns
-        self._known[plan] = time_ns
+        self._known[key] = time_ns
         if time_ns is not None and (self._best is None or time_ns < self._best[0]):
             is_no_better = self.incumbent.time_ns is not None and time_ns >= self.incumbent.time_ns
             if is_no_better or self.incumbent.offer_step(step):
                 self._best = time_ns, plan
             else:
                 # A step whose replay finds fault is no start either.
-                self._known[plan] = time_ns = None
+                self._known[key] = time_ns = None
         return time_ns
+
+    def _try_in_time(self, plan: JointPlan) -> int | None:
+        found_ns = self._try(plan)
+        self.incumbent.report()
+        self._clock.require_time()
+        return found_ns
 
     def _is_over(self) -> bool:
         self.incumbent.report()

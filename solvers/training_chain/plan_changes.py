@@ -12,7 +12,7 @@ from jettison.solvers.training_chain.stage_choices import (
     Way,
 )
 
-_DEEPEST = 24
+_DEEPEST = 120
 _WAYS, _PLACES = tuple(Way), tuple(UpdatePlace)
 
 
@@ -33,23 +33,33 @@ def changed(plan: JointPlan, chance: random.Random) -> JointPlan:
 
 
 def _other_depth(plan: JointPlan, chance: random.Random) -> JointPlan:
-    by = chance.choice((-2, -1, 1, 2))
-    if chance.random() < 0.5:
+    kind = chance.random()
+    if kind < 0.1:
+        return plan._replace(sends_by_need=not plan.sends_by_need)
+    if kind < 0.2:
+        return plan._replace(updates_by_need=not plan.updates_by_need)
+    if kind < 0.3:
+        return plan._replace(fetches_what_is_there=not plan.fetches_what_is_there)
+    by = chance.choice((-8, -2, -1, 1, 2, 8))
+    if kind < 0.7:
         return plan._replace(weights_ahead=min(max(plan.weights_ahead + by, 0), _DEEPEST))
     return plan._replace(activations_ahead=min(max(plan.activations_ahead + by, 0), _DEEPEST))
 
 
 def _swapped(plan: JointPlan, chance: random.Random) -> JointPlan:
-    """Swap the ways of activations of two stages, or their weights' absences."""
+    """Swap the ways of activations of two stages, their weights' absences, or all choices."""
     stages = list(plan.stages)
     place = chance.randrange(len(stages))
     near = chance.random() < 0.6
     other = place + chance.choice((-2, -1, 1, 2)) if near else chance.randrange(len(stages))
     other %= len(stages)
     one, two = stages[place], stages[other]
-    if chance.random() < 0.7:
+    kind = chance.random()
+    if kind < 0.55:
         stages[place] = one._replace(saved=two.saved, output=two.output)
         stages[other] = two._replace(saved=one.saved, output=one.output)
+    elif kind < 0.75:
+        stages[place], stages[other] = two, one
     else:
         stages[place] = one._replace(away_between=two.away_between, away_after=two.away_after)
         stages[other] = two._replace(away_between=one.away_between, away_after=one.away_after)
@@ -72,4 +82,10 @@ def _change(chance: random.Random) -> Callable[[StageChoice], StageChoice]:
     if kind < 0.92:
         return lambda choice: choice._replace(states_away=not choice.states_away)
     place = chance.choice(_PLACES)
-    return lambda choice: choice._replace(update=place)
+    if kind < 0.96:
+        return lambda choice: choice._replace(update=place)
+    # An update that moves takes weights and states with it.
+    away, states_away = chance.random() < 0.5, chance.random() < 0.5
+    return lambda choice: choice._replace(
+        update=place, away_between=away, away_after=away, states_away=states_away
+    )

@@ -64,11 +64,20 @@ class JointPlan(NamedTuple):
         The choices, first stage first.
     weights_ahead, activations_ahead
         Most operations that a prefetch of weights or states, or of activations, runs ahead.
+    sends_by_need, updates_by_need
+        Whether the link to the host, or the host with its updates, turns to what is needed again
+        first of all that waits, and not to what came first. The first stages are updated last and
+        needed first: with updates by need those of the last stages run beside the next step.
+    fetches_what_is_there
+        Whether a prefetch passes earlier ones whose copies on the host are not complete.
     """
 
     stages: tuple[StageChoice, ...]
     weights_ahead: int = 4
     activations_ahead: int = 4
+    sends_by_need: bool = False
+    updates_by_need: bool = False
+    fetches_what_is_there: bool = False
 
 
 def possible(chain: Chain, plan: JointPlan) -> JointPlan:
@@ -83,5 +92,24 @@ def possible(chain: Chain, plan: JointPlan) -> JointPlan:
             choice = given._replace(saved=Way.KEPT, output=Way.KEPT)
         if choice.update is UpdatePlace.HOST and not (stage.host_can_update and stage.is_trained):
             choice = choice._replace(update=UpdatePlace.AT_ONCE)
+        stages.append(choice)
+    return plan._replace(stages=tuple(stages))
+
+
+def essential(chain: Chain, plan: JointPlan) -> JointPlan:
+    """Return a possible plan with choices that make no difference put to one value."""
+    stages = []
+    for stage, given in zip(chain, possible(chain, plan).stages, strict=True):
+        choice = given
+        if choice.saved is not Way.AGAIN:
+            choice = choice._replace(output=Way.KEPT)
+        if not stage.is_trained:
+            choice = choice._replace(update=UpdatePlace.AT_ONCE)
+        if not stage.weight_bytes:
+            choice = choice._replace(away_between=False, away_after=False)
+        if choice.update is UpdatePlace.HOST or not stage.optimizer_state_bytes:
+            choice = choice._replace(states_away=False)
+        if choice.update is UpdatePlace.HOST:
+            choice = choice._replace(away_after=False)
         stages.append(choice)
     return plan._replace(stages=tuple(stages))

@@ -1,9 +1,11 @@
 """Timing of a step: everything starts as soon as it can, period after period until one repeats.
 
 Operations of the device keep their order. Each direction of the link carries one tensor after the
-other: to the host in the order in which they may leave, from the host by ascending *trigger*: the
+other: to the host what came first of all that waits, or what is needed again first, as the plan
+says, and the host takes its updates in the same way; from the host by ascending *trigger*: the
 position from which on a prefetch may run, as early as its plan says and as the operations between
-fit beside it. A prefetch starts when its trigger is the next operation, its copy on the host is
+fit beside it. Where the plan says so, a prefetch passes those whose copies are not complete. A
+prefetch starts when its trigger is the next operation, its copy on the host is
 complete and its memory is free; an operation when what it reads is there and its memory is free.
 Of the next operation and the next prefetch, the one that can start earlier does, a prefetch on
 ties. Where both directions share the link, each is given the rate that it always has.
@@ -157,6 +159,14 @@ class StepTimer:
             for number, choice in enumerate(plan.stages, start=1)
         ]
         operations = [(_NUMBER_OF_KIND[kind], number - 1) for kind, number in order.operations]
-        posed = self._steps.plan(operations, choices, plan.weights_ahead, plan.activations_ahead)
+        posed = self._steps.plan(
+            operations,
+            choices,
+            plan.weights_ahead,
+            plan.activations_ahead,
+            plan.sends_by_need,
+            plan.updates_by_need,
+            plan.fetches_what_is_there,
+        )
         period_ns = self._steps.period_ns(posed)
         return None if period_ns < 0 else TimedStep(period_ns, self._steps, posed)

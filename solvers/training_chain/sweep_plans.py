@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from jettison.instances.training_chain.problem import TrainingChain
@@ -17,6 +18,8 @@ from jettison.solvers.training_chain.step_timing import TimedStep
 
 # Operations that a prefetch runs ahead, for weights and activations alike.
 DEPTHS = (0, 1, 2, 3, 4, 6, 8, 12)
+# To time a plan takes about as long as so many moves of annealing, in which work is counted.
+MOVES_OF_A_PLAN = 500
 
 
 def at_depths(stages: Iterable[StageChoice], depths: Sequence[int] = DEPTHS) -> Iterator[JointPlan]:
@@ -46,14 +49,23 @@ def solve_by_steps(
     incumbent = TrainingIncumbent(problem, options, clock)
     tried = 0
     found: list[TimedStep] = []
+    most_plans = plans_of_a_limit(options)
+    termination = Termination.WORK_LIMIT
     with Ending() as ending:
         for step in steps:
+            if tried >= most_plans:
+                break
             tried += 1
             if step is not None:
                 found.append(step)
                 if step.period_ns <= problem.base_time_ns:
+                    termination = Termination.COMPLETED
                     break
             clock.require_time()
+        else:
+            termination = Termination.COMPLETED
+    if not ending.termination.is_regular:
+        termination = ending.termination
     # A replay takes as long as many timings: the fastest that it accepts is the answer.
     for step in sorted(found, key=lambda step: step.period_ns):
         if incumbent.offer_step(step):
@@ -61,6 +73,13 @@ def solve_by_steps(
     note = None
     if incumbent.schedule is None:
         note = f"no plan of {method} fits"
-        if not ending.termination.is_regular:
+        if termination is not Termination.COMPLETED:
             note = f"stopped before a plan of {method} that fits was found"
-    return incumbent.outcome(ending.termination, work={"plans": tried}, note=note)
+    return incumbent.outcome(termination, work={"plans": tried}, note=note)
+
+
+def plans_of_a_limit(options: SolveOptions) -> float:
+    """Return how many plans may be tried within a limit on work; infinite without one."""
+    if options.most_moves is None:
+        return math.inf
+    return max(1, options.most_moves // MOVES_OF_A_PLAN)

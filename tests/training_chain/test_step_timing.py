@@ -33,7 +33,14 @@ def random_plan(chance: random.Random, stages: int) -> JointPlan:
         )
         for _ in range(stages)
     )
-    return JointPlan(choices, chance.randint(0, 6), chance.randint(0, 6))
+    return JointPlan(
+        choices,
+        chance.randint(0, 6),
+        chance.randint(0, 6),
+        sends_by_need=chance.random() < 0.5,
+        updates_by_need=chance.random() < 0.5,
+        fetches_what_is_there=chance.random() < 0.5,
+    )
 
 
 def test_the_kernel_finds_the_same_step_as_the_slow_timing() -> None:

@@ -99,10 +99,14 @@ void check_order(const TrainingSteps& steps, const StepPlan& plan) {
 
 StepPlan plan_of(const TrainingSteps& steps, const std::vector<std::pair<int, int>>& order,
                  const std::vector<std::tuple<int, bool, bool, bool, bool, bool>>& choices,
-                 std::int32_t weights_ahead, std::int32_t activations_ahead) {
+                 std::int32_t weights_ahead, std::int32_t activations_ahead, bool sends_by_need,
+                 bool updates_by_need, bool fetches_what_is_there) {
     StepPlan plan;
     plan.weights_ahead = weights_ahead;
     plan.activations_ahead = activations_ahead;
+    plan.sends_by_need = sends_by_need;
+    plan.updates_by_need = updates_by_need;
+    plan.fetches_what_is_there = fetches_what_is_there;
     for (const auto& [kind, stage] : order) {
         if (kind < 0 || kind > static_cast<int>(TrainingOperation::update)) {
             throw std::invalid_argument("a kind of operation that there is not");
@@ -132,7 +136,8 @@ void bind_training_chain(nb::module_& m) {
              nb::arg("sizes").noconvert(), nb::arg("transfers").noconvert(),
              nb::arg("others").noconvert(), nb::arg("input_bytes"), nb::arg("memory_bytes"))
         .def("plan", &plan_of, nb::arg("order"), nb::arg("choices"), nb::arg("weights_ahead"),
-             nb::arg("activations_ahead"))
+             nb::arg("activations_ahead"), nb::arg("sends_by_need"), nb::arg("updates_by_need"),
+             nb::arg("fetches_what_is_there"))
         // The period, or -1 where the plan does not fit or no two steps in a row are equal.
         .def("period_ns",
              [](const TrainingSteps& steps, const StepPlan& plan) {

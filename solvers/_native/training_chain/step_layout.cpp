@@ -293,4 +293,19 @@ std::int32_t StepLayout::gone_before(const FetchedTensor& fetch) const {
     return before >= 0 ? before : last - count();
 }
 
+std::int64_t StepLayout::needed_after(std::int32_t number, std::int64_t position) const {
+    const HeldTensor& held = helds[number];
+    const std::int64_t own = position % count();
+    std::int64_t need = own + count();
+    if (held.name == TrainingTensor::gradient) {
+        need = helds[weights[held.stage]].uses.front() + count();
+    } else {
+        for (const FetchedTensor& fetch : fetches) {
+            if (fetch.held != number) continue;
+            need = std::min<std::int64_t>(need, fetch.need + (fetch.need > own ? 0 : count()));
+        }
+    }
+    return position - own + need;
+}
+
 }  // namespace jettison

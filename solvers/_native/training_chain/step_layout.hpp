@@ -47,6 +47,10 @@ struct StepPlan {
     std::vector<OrderedOperation> order;
     std::vector<StageChoices> choices;
     std::int32_t weights_ahead = 0, activations_ahead = 0;
+    // Whether what is needed first goes to the host first, or is updated there first.
+    bool sends_by_need = false, updates_by_need = false;
+    // Whether a prefetch passes others whose copies on the host are not complete.
+    bool fetches_what_is_there = false;
 };
 
 // A production of an activation, or weights, states or a gradient; uses ascend, and the first is
@@ -87,6 +91,14 @@ public:
     std::vector<FetchedTensor> fetches;  // by ascending trigger
     std::int64_t used_bytes = 0;         // before the first operation of a step
     std::vector<std::int32_t> weights;   // by stage, -1 for one that is not trained
+
+    // The position at which a tensor that is sent after an operation is needed again; of a
+    // gradient, at which its weights are.
+    std::int64_t needed_after(std::int32_t held, std::int64_t position) const;
+
+    bool sends_by_need() const { return plan_.sends_by_need; }
+    bool updates_by_need() const { return plan_.updates_by_need; }
+    bool fetches_what_is_there() const { return plan_.fetches_what_is_there; }
 
     bool is_host_update(std::int32_t stage) const {
         return plan_.choices[stage].update == UpdatePlace::host;
