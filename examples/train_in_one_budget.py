@@ -28,8 +28,8 @@ def main() -> None:
     batch, loss = work.sample_input, work.loss
     assert isinstance(work.model, nn.Sequential)
     assert isinstance(batch, Tensor)
-    # The head shares the weights of the embedding. Here it has its own: weights of a stage have
-    # one place and one update.
+    # The head shares the weights of the embedding; here it has its own, since a stage's weights
+    # have one place and one update.
     head = work.model[-1][1]
     head.weight = nn.Parameter(head.weight.detach().clone())
     plain = copy.deepcopy(work.model)
