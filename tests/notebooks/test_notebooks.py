@@ -26,6 +26,7 @@ WITH_CLAIMS = {
     "devices",
     "kiwi",
     "mu_two",
+    "one_budget",
     "planners",
     "pofo",
     "rotor",

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.cost_check import CostCheck
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEventKind
@@ -20,6 +22,10 @@ from tests.executor_steps import MODELS, build
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
+from jettison.instances.profilers.torch_chains.stagewise_profile import (  # noqa: E402
+    profile_stage_by_stage,
+)
+
 nn = torch.nn
 
 pytestmark = pytest.mark.torch
@@ -243,6 +249,31 @@ def test_a_step_that_fails_ends_the_training() -> None:
         trainer.step(x, torch.ones(5, 9, dtype=torch.float64))
     with pytest.raises(executor.ExecutionError, match="ended with an error"):
         trainer.step(x, torch.ones(4, 6, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("model_name", ["residual", "attention"])
+def test_a_profile_stage_by_stage_has_the_sizes_of_one_of_the_whole_model(model_name: str) -> None:
+    model, x = build(model_name)
+    settings: dict[str, Any] = {
+        "name": "by-stages",
+        "model_name": model_name,
+        "loss": None,
+        "warmup": 0,
+        "repeats": 1,
+        "threads": 1,
+    }
+    before = {name: item.clone() for name, item in model.state_dict().items()}
+    generator = torch.get_rng_state()
+    found = profile_stage_by_stage(model, x, **settings)
+    assert torch.equal(generator, torch.get_rng_state())
+    assert all(torch.equal(item, before[name]) for name, item in model.state_dict().items())
+    expected = profile_chain(model, x, check=CostCheck.TRUST, **settings)
+    fields = ("name", "output_bytes", "saved_bytes", "weight_bytes", "forward_overhead_bytes")
+    for one, two in zip(found, expected, strict=True):
+        for field in fields:
+            assert getattr(one, field) == getattr(two, field), field
+    assert found.provenance.rises.keys() == expected.provenance.rises.keys()
+    assert found.provenance.spread.keys() == expected.provenance.spread.keys()
 
 
 class Block(nn.Module):

@@ -82,7 +82,8 @@ def train_in_one_budget(
     ----------
     model
         The stages, in training mode. It is shared, not copied, and belongs to the trainer until
-        that is closed.
+        that is closed. It may be on the host with the sample on a GPU, where it need not fit: then
+        its stages are measured one by one, and each is brought where the plan has it at first.
     optimizer
         Makes the optimizer of the parameters of a stage, and must treat each parameter by itself.
         One with ``fused=True`` needs no memory for intermediate results, which others do.
@@ -94,7 +95,8 @@ def train_in_one_budget(
     bandwidth
         Bandwidth of the link to the host, each way (``"12GB/s"``).
     sample_input, sample_loss_arguments
-        One batch, to measure with; on the device. Not needed with `chain`.
+        One batch, to measure with; on the device that computes. With `chain` it is not needed
+        where the model is on that device.
     chain
         What `profile_training_chain` returned for this model before.
     host_memory

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import util
 from typing import TYPE_CHECKING
 
+from jettison.instances.core.errors import MissingExtraError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
@@ -36,6 +38,9 @@ def profile_training_chain(
     input and on the host: durations are lower quartiles, sizes are those of the gradients and of
     states of more than one number.
 
+    With a model on the host and an input on a GPU, stages are measured one by one on the GPU
+    (`profile_stage_by_stage`), which the weights of all need not fit together.
+
     Parameters
     ----------
     model, sample_input, name, model_name, loss, warmup, repeats, threads, check
@@ -51,18 +56,8 @@ def profile_training_chain(
     InputError
         As of `profile_chain`; if the optimizer needs a closure.
     """
-    chain = profile_chain(
-        model,
-        sample_input,
-        name=name,
-        model_name=model_name,
-        loss=loss,
-        warmup=warmup,
-        repeats=repeats,
-        gradients=ParameterGradients.NEW,
-        threads=threads,
-        check=check,
-    )
+    if util.find_spec("torch") is None:
+        raise MissingExtraError("PyTorch", "torch", "profiling a model")
     # PyTorch loads when a model is profiled and not before.
     import torch
 
@@ -70,7 +65,32 @@ def profile_training_chain(
         measure_updates,
         with_updates,
     )
+    from jettison.instances.profilers.torch_chains.stagewise_profile import profile_stage_by_stage
 
+    if any(parameter.device != sample_input.device for parameter in model.parameters()):
+        chain = profile_stage_by_stage(
+            model,
+            sample_input,
+            name=name,
+            model_name=model_name,
+            loss=loss,
+            warmup=warmup,
+            repeats=repeats,
+            threads=threads,
+        )
+    else:
+        chain = profile_chain(
+            model,
+            sample_input,
+            name=name,
+            model_name=model_name,
+            loss=loss,
+            warmup=warmup,
+            repeats=repeats,
+            gradients=ParameterGradients.NEW,
+            threads=threads,
+            check=check,
+        )
     updates = measure_updates(
         [*model, loss],
         optimizer,
