@@ -34,6 +34,7 @@ from jettison.solvers.training_chain.cycle_method import CycleParams, bound_trai
 from jettison.solvers.training_chain.incumbent import TrainingIncumbent
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 from jettison.solvers.training_chain.plan_changes import changed
+from jettison.solvers.training_chain.plan_codes import CodedPlan, PlanCodes, coded
 from jettison.solvers.training_chain.plan_families import descend_families
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
@@ -41,7 +42,6 @@ from jettison.solvers.training_chain.stage_choices import (
     StageChoice,
     UpdatePlace,
     Way,
-    essential,
     possible,
 )
 from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
@@ -117,10 +117,11 @@ class _Search:
         self.incumbent = TrainingIncumbent(problem, options, self._clock)
         self.incumbent.begin_from(options.start, TrainingSchedule, ScheduleClass.ALL)
         self._timer = PlanTimer(problem)
+        self._codes = PlanCodes(problem.instance)
         self._most_plans = plans_of_a_limit(options)
         self.tried = 0
-        self._known: dict[JointPlan, int | None] = {}
-        self._best: tuple[int, JointPlan] | None = None
+        self._known: dict[CodedPlan, int | None] = {}
+        self._best: tuple[int, CodedPlan] | None = None
 
     def run(self) -> None:
         """Search until schedule and bound are close enough, or all rounds are over.
@@ -144,7 +145,7 @@ class _Search:
                 return
         self._clock.require_time()
         for plan in joint_plans(self._problem):
-            self._try(plan)
+            self._try(coded(plan))
             if self._is_over():
                 return
         descend_families(self._problem.instance, self._try_in_time)
@@ -190,22 +191,22 @@ class _Search:
         for place in range(count):
             if self._is_over():
                 return True
-            candidate = possible(self._problem.instance, changed(plan, chance))
+            candidate = changed(plan, chance)
             found_ns = self._try(candidate)
             threshold = self._params.first_threshold * (1 - place / count)
             if found_ns is not None and found_ns <= time_ns * (1 + threshold):
                 time_ns, plan = found_ns, candidate
         return False
 
-    def _try(self, plan: JointPlan) -> int | None:
+    def _try(self, plan: CodedPlan) -> int | None:
         """Time a plan, and offer its step; return its time, if it fits."""
-        key = essential(self._problem.instance, plan)
+        key = self._codes.essential(plan)
         if key in self._known:
             return self._known[key]
         if self.tried >= self._most_plans:
             raise _WorkIsDoneError
         self.tried += 1
-        step = self._timer.of_plan(plan)
+        step = self._timer.of_codes(key)
         time_ns = None if step is None else step.period_ns
         self._known[key] = time_ns
         if time_ns is not None and (self._best is None or time_ns < self._best[0]):
@@ -218,7 +219,7 @@ class _Search:
         return time_ns
 
     def _try_in_time(self, plan: JointPlan) -> int | None:
-        found_ns = self._try(plan)
+        found_ns = self._try(coded(plan))
         self.incumbent.report()
         self._clock.require_time()
         return found_ns

@@ -30,6 +30,7 @@ from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
 from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.solvers import _kernels
+from jettison.solvers.training_chain.plan_codes import CodedPlan
 from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace
 from jettison.solvers.training_chain.step_order import StepOrder
 
@@ -168,5 +169,12 @@ class StepTimer:
             plan.updates_by_need,
             plan.fetches_what_is_there,
         )
+        return self._timed(posed)
+
+    def timed_codes(self, plan: CodedPlan) -> TimedStep | None:
+        """Time a plan that is possible, in the order that follows from it; None as in `timed`."""
+        return self._timed(self._steps.plan_of_codes(*plan))
+
+    def _timed(self, posed: _kernels.TrainingStepPlan) -> TimedStep | None:
         period_ns = self._steps.period_ns(posed)
         return None if period_ns < 0 else TimedStep(period_ns, self._steps, posed)

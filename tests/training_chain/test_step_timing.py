@@ -56,6 +56,11 @@ def test_the_kernel_finds_the_same_step_as_the_slow_timing() -> None:
         if found is not None and expected is not None:
             timed += 1
             assert found.schedule == expected.schedule, seed
+        # The kernel's own order of a plan is that of the plan.
+        of_codes = PlanTimer(problem).of_plan(plan)
+        assert (of_codes is None) == (expected is None), seed
+        if of_codes is not None and expected is not None:
+            assert of_codes.schedule == expected.schedule, seed
     assert timed > 100
 
 
