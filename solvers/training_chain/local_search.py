@@ -44,6 +44,7 @@ from jettison.solvers.training_chain.stage_choices import (
     Way,
     possible,
 )
+from jettison.solvers.training_chain.step_timing import NO_MOST_NS
 from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
 
 # A bound that is asked for has at least this time, in which small models are solved.
@@ -192,23 +193,28 @@ class _Search:
             if self._is_over():
                 return True
             candidate = changed(plan, chance)
-            found_ns = self._try(candidate)
             threshold = self._params.first_threshold * (1 - place / count)
-            if found_ns is not None and found_ns <= time_ns * (1 + threshold):
+            most_ns = int(time_ns * (1 + threshold))
+            found_ns = self._try(candidate, most_ns)
+            if found_ns is not None and found_ns <= most_ns:
                 time_ns, plan = found_ns, candidate
         return False
 
-    def _try(self, plan: CodedPlan) -> int | None:
-        """Time a plan, and offer its step; return its time, if it fits."""
+    def _try(self, plan: CodedPlan, most_ns: int = NO_MOST_NS) -> int | None:
+        """Time a plan, and offer its step; return its time, if it fits.
+
+        Slower plans than `most_ns` may have no time.
+        """
         key = self._codes.essential(plan)
         if key in self._known:
             return self._known[key]
         if self.tried >= self._most_plans:
             raise _WorkIsDoneError
         self.tried += 1
-        step = self._timer.of_codes(key)
+        step = self._timer.of_codes(key, most_ns)
         time_ns = None if step is None else step.period_ns
-        self._known[key] = time_ns
+        if step is not None or most_ns == NO_MOST_NS:
+            self._known[key] = time_ns
         if time_ns is not None and (self._best is None or time_ns < self._best[0]):
             is_no_better = self.incumbent.time_ns is not None and time_ns >= self.incumbent.time_ns
             if is_no_better or self.incumbent.offer_step(step):

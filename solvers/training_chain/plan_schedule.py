@@ -8,7 +8,7 @@ from jettison.instances.training_chain.problem import TrainingChain
 from jettison.solvers.training_chain.plan_codes import CHOICES, CodedPlan, PlanCodes, coded
 from jettison.solvers.training_chain.stage_choices import JointPlan, StageChoice, UpdatePlace
 from jettison.solvers.training_chain.step_order import StepOrder
-from jettison.solvers.training_chain.step_timing import StepTimer, TimedStep
+from jettison.solvers.training_chain.step_timing import NO_MOST_NS, StepTimer, TimedStep
 
 
 class PlanTimer:
@@ -30,14 +30,17 @@ class PlanTimer:
         """Return the timed step of a plan; None where it does not fit."""
         return self.of_codes(self._codes.possible(coded(plan)))
 
-    def of_codes(self, plan: CodedPlan) -> TimedStep | None:
-        """Return the timed step of a possible plan in codes; None where it does not fit."""
+    def of_codes(self, plan: CodedPlan, most_ns: int = NO_MOST_NS) -> TimedStep | None:
+        """Return the timed step of a possible plan in codes.
+
+        None where it does not fit, or takes longer than `most_ns` by the work of one resource.
+        """
         limit_bytes = self._problem.host_memory_bytes
         if limit_bytes is None:
-            return self._timer.timed_codes(plan)
+            return self._timer.timed_codes(plan, most_ns)
         if self._least_host_bytes([CHOICES[code] for code in plan.codes]) > limit_bytes:
             return None
-        step = self._timer.timed_codes(plan)
+        step = self._timer.timed_codes(plan, most_ns)
         return step if step is not None and self._fits_host(step) else None
 
     def of_order(self, order: StepOrder, plan: JointPlan) -> TimedStep | None:

@@ -1,3 +1,4 @@
+#include <limits>
 #include <memory>
 
 #include "core/binding.hpp"
@@ -166,11 +167,15 @@ void bind_training_chain(nb::module_& m) {
         .def("plan_of_codes", &plan_of_codes, nb::arg("codes"), nb::arg("weights_ahead"),
              nb::arg("activations_ahead"), nb::arg("sends_by_need"), nb::arg("updates_by_need"),
              nb::arg("fetches_what_is_there"))
-        // The period, or -1 where the plan does not fit or no two steps in a row are equal.
+        // The period, or -1 where the plan does not fit, no two steps in a row are equal, or one
+        // resource is busy for longer than the most that is asked for.
         .def("period_ns",
-             [](const TrainingSteps& steps, const StepPlan& plan) {
-                 return time_step(steps, StepLayout(steps, plan)).period_ns;
-             })
+             [](const TrainingSteps& steps, const StepPlan& plan, std::int64_t most_ns) {
+                 const StepLayout layout(steps, plan);
+                 if (busiest_ns(steps, layout) > most_ns) return std::int64_t{TimedStep::no_period_ns};
+                 return time_step(steps, layout).period_ns;
+             },
+             nb::arg("plan"), nb::arg("most_ns") = std::numeric_limits<std::int64_t>::max())
         // Time, kind, stage from 0 and tensor, -1 for none.
         .def("events", [](const TrainingSteps& steps, const StepPlan& plan) {
             std::vector<std::tuple<std::int64_t, int, std::int32_t, std::int32_t>> found;
