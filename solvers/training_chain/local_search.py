@@ -6,10 +6,11 @@ others every second, third or none is sent and the rest computed again; and of t
 over a few parameters of all stages finds (`plan_families`). Then choices change: those of a stage,
 of two stages that swap, of a run of neighbours, and the depths and orders of transfers. Each plan
 is timed at once (`step_timing`); a change is accepted if the step grows by no more than a threshold
-that falls to 0 over a round, and each round starts from the best plan. What is better is replayed.
-Without a limit it ends after some rounds; with one it goes on until then, or until many rounds have
-found nothing faster. The result depends on the seed alone, and on the time only where the limit
-ends it.
+that falls to 0 over a round, and each round starts from the best plan, after idle rounds from one
+some changes away from it. What is better is replayed. A plan for which one resource alone is busy
+for too long is not timed. Without a limit on the time it ends after some rounds; with one it goes
+on until then, until many rounds have found nothing faster, or until the plan is proved to be the
+best. The result depends on the seed alone, and on the time only where the limit ends it.
 
 The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
 """
@@ -49,8 +50,10 @@ from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
 
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
-# Rounds without a faster plan, after which a search with a limit ends: on long chains, minutes.
-_IDLE_ROUNDS = 48
+# Changes that are taken although the step grows, by this share each, before a round that follows
+# idle ones.
+_MOST_KICKS = 24
+_LARGEST_KICK = 0.004
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,8 @@ class TrainingSearchParams(CycleParams):
         Share of the time left, after the joint plans, for the bounds.
     rounds
         Rounds of changes where there is no time limit.
+    idle_rounds
+        Rounds without a faster plan after which a search with a time limit ends before it.
     changes_per_stage
         Changes in a round, for each stage.
     first_threshold
@@ -71,6 +76,7 @@ class TrainingSearchParams(CycleParams):
 
     share_of_bound: float = 0.6
     rounds: int = 12
+    idle_rounds: int = 48
     changes_per_stage: int = 60
     first_threshold: float = 0.001
 
@@ -156,11 +162,11 @@ class _Search:
         chance = random.Random(self._options.seed)
         rounds = idle = 0
         is_limited = not math.isinf(self._clock.left_s)
-        while self._best is not None and idle < _IDLE_ROUNDS:
+        while self._best is not None and idle < self._params.idle_rounds:
             if rounds >= self._params.rounds and not is_limited:
                 return
             best_ns = self._best[0]
-            if self._search_round(chance):
+            if self._search_round(chance, _kicks_after(idle)):
                 return
             idle = idle + 1 if self._best[0] == best_ns else 0
             rounds += 1
@@ -184,10 +190,15 @@ class _Search:
     def _cycle(self, problem: TrainingChain, options: SolveOptions) -> Outcome:
         return bound_training_cycle(problem, options, self._params)
 
-    def _search_round(self, chance: random.Random) -> bool:
-        """Change the best plan; tell if the search is over."""
+    def _search_round(self, chance: random.Random, kicks: int) -> bool:
+        """Change the best plan, after some kicks; tell if the search is over."""
         assert self._best is not None
         time_ns, plan = self._best
+        for _ in range(kicks):
+            candidate = changed(plan, chance)
+            found_ns = self._try(candidate)
+            if found_ns is not None and found_ns <= time_ns * (1 + _LARGEST_KICK):
+                time_ns, plan = found_ns, candidate
         count = self._params.changes_per_stage * len(self._problem.instance)
         for place in range(count):
             if self._is_over():
@@ -236,6 +247,14 @@ class _Search:
             return True
         self._clock.require_time()
         return False
+
+
+def _kicks_after(idle: int) -> int:
+    """Return the kicks before a round: none while rounds find faster plans, then more and more.
+
+    Every other round is without.
+    """
+    return 0 if idle % 2 == 0 else 2 + idle % _MOST_KICKS
 
 
 def _within(options: SolveOptions, clock: Clock) -> SolveOptions:

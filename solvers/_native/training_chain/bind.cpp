@@ -172,8 +172,8 @@ void bind_training_chain(nb::module_& m) {
         .def("period_ns",
              [](const TrainingSteps& steps, const StepPlan& plan, std::int64_t most_ns) {
                  const StepLayout layout(steps, plan);
-                 if (busiest_ns(steps, layout) > most_ns) return std::int64_t{TimedStep::no_period_ns};
-                 return time_step(steps, layout).period_ns;
+                 const bool is_slow = busiest_ns(steps, layout) > most_ns;
+                 return is_slow ? TimedStep{}.period_ns : time_step(steps, layout).period_ns;
              },
              nb::arg("plan"), nb::arg("most_ns") = std::numeric_limits<std::int64_t>::max())
         // Time, kind, stage from 0 and tensor, -1 for none.
