@@ -413,7 +413,16 @@ class TrainingSteps:
         updates_by_need: bool,
         fetches_what_is_there: bool,
     ) -> TrainingStepPlan: ...
-    def period_ns(self, plan: TrainingStepPlan) -> int: ...
+    def plan_of_codes(
+        self,
+        codes: bytes,
+        weights_ahead: int,
+        activations_ahead: int,
+        sends_by_need: bool,
+        updates_by_need: bool,
+        fetches_what_is_there: bool,
+    ) -> TrainingStepPlan: ...
+    def period_ns(self, plan: TrainingStepPlan, most_ns: int = ...) -> int: ...
     def events(self, plan: TrainingStepPlan) -> list[tuple[int, int, int, int]]: ...
 
 def training_period_search(

@@ -6,10 +6,11 @@ others every second, third or none is sent and the rest computed again; and of t
 over a few parameters of all stages finds (`plan_families`). Then choices change: those of a stage,
 of two stages that swap, of a run of neighbours, and the depths and orders of transfers. Each plan
 is timed at once (`step_timing`); a change is accepted if the step grows by no more than a threshold
-that falls to 0 over a round, and each round starts from the best plan. What is better is replayed.
-Without a limit it ends after some rounds; with one it goes on until then, or until many rounds have
-found nothing faster. The result depends on the seed alone, and on the time only where the limit
-ends it.
+that falls to 0 over a round, and each round starts from the best plan, after idle rounds from one
+some changes away from it. What is better is replayed. A plan for which one resource alone is busy
+for too long is not timed. Without a limit on the time it ends after some rounds; with one it goes
+on until then, until many rounds have found nothing faster, or until the plan is proved to be the
+best. The result depends on the seed alone, and on the time only where the limit ends it.
 
 The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
 """
@@ -34,6 +35,7 @@ from jettison.solvers.training_chain.cycle_method import CycleParams, bound_trai
 from jettison.solvers.training_chain.incumbent import TrainingIncumbent
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 from jettison.solvers.training_chain.plan_changes import changed
+from jettison.solvers.training_chain.plan_codes import CodedPlan, PlanCodes, coded
 from jettison.solvers.training_chain.plan_families import descend_families
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
@@ -41,15 +43,17 @@ from jettison.solvers.training_chain.stage_choices import (
     StageChoice,
     UpdatePlace,
     Way,
-    essential,
     possible,
 )
+from jettison.solvers.training_chain.step_timing import NO_MOST_NS
 from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
 
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
-# Rounds without a faster plan, after which a search with a limit ends: on long chains, minutes.
-_IDLE_ROUNDS = 48
+# Changes that are taken although the step grows, by this share each, before a round that follows
+# idle ones.
+_MOST_KICKS = 24
+_LARGEST_KICK = 0.004
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +66,8 @@ class TrainingSearchParams(CycleParams):
         Share of the time left, after the joint plans, for the bounds.
     rounds
         Rounds of changes where there is no time limit.
+    idle_rounds
+        Rounds without a faster plan after which a search with a time limit ends before it.
     changes_per_stage
         Changes in a round, for each stage.
     first_threshold
@@ -70,6 +76,7 @@ class TrainingSearchParams(CycleParams):
 
     share_of_bound: float = 0.6
     rounds: int = 12
+    idle_rounds: int = 48
     changes_per_stage: int = 60
     first_threshold: float = 0.001
 
@@ -117,10 +124,11 @@ class _Search:
         self.incumbent = TrainingIncumbent(problem, options, self._clock)
         self.incumbent.begin_from(options.start, TrainingSchedule, ScheduleClass.ALL)
         self._timer = PlanTimer(problem)
+        self._codes = PlanCodes(problem.instance)
         self._most_plans = plans_of_a_limit(options)
         self.tried = 0
-        self._known: dict[JointPlan, int | None] = {}
-        self._best: tuple[int, JointPlan] | None = None
+        self._known: dict[CodedPlan, int | None] = {}
+        self._best: tuple[int, CodedPlan] | None = None
 
     def run(self) -> None:
         """Search until schedule and bound are close enough, or all rounds are over.
@@ -144,7 +152,7 @@ class _Search:
                 return
         self._clock.require_time()
         for plan in joint_plans(self._problem):
-            self._try(plan)
+            self._try(coded(plan))
             if self._is_over():
                 return
         descend_families(self._problem.instance, self._try_in_time)
@@ -154,11 +162,11 @@ class _Search:
         chance = random.Random(self._options.seed)
         rounds = idle = 0
         is_limited = not math.isinf(self._clock.left_s)
-        while self._best is not None and idle < _IDLE_ROUNDS:
+        while self._best is not None and idle < self._params.idle_rounds:
             if rounds >= self._params.rounds and not is_limited:
                 return
             best_ns = self._best[0]
-            if self._search_round(chance):
+            if self._search_round(chance, _kicks_after(idle)):
                 return
             idle = idle + 1 if self._best[0] == best_ns else 0
             rounds += 1
@@ -182,32 +190,42 @@ class _Search:
     def _cycle(self, problem: TrainingChain, options: SolveOptions) -> Outcome:
         return bound_training_cycle(problem, options, self._params)
 
-    def _search_round(self, chance: random.Random) -> bool:
-        """Change the best plan; tell if the search is over."""
+    def _search_round(self, chance: random.Random, kicks: int) -> bool:
+        """Change the best plan, after some kicks; tell if the search is over."""
         assert self._best is not None
         time_ns, plan = self._best
+        for _ in range(kicks):
+            candidate = changed(plan, chance)
+            found_ns = self._try(candidate)
+            if found_ns is not None and found_ns <= time_ns * (1 + _LARGEST_KICK):
+                time_ns, plan = found_ns, candidate
         count = self._params.changes_per_stage * len(self._problem.instance)
         for place in range(count):
             if self._is_over():
                 return True
-            candidate = possible(self._problem.instance, changed(plan, chance))
-            found_ns = self._try(candidate)
+            candidate = changed(plan, chance)
             threshold = self._params.first_threshold * (1 - place / count)
-            if found_ns is not None and found_ns <= time_ns * (1 + threshold):
+            most_ns = int(time_ns * (1 + threshold))
+            found_ns = self._try(candidate, most_ns)
+            if found_ns is not None and found_ns <= most_ns:
                 time_ns, plan = found_ns, candidate
         return False
 
-    def _try(self, plan: JointPlan) -> int | None:
-        """Time a plan, and offer its step; return its time, if it fits."""
-        key = essential(self._problem.instance, plan)
+    def _try(self, plan: CodedPlan, most_ns: int = NO_MOST_NS) -> int | None:
+        """Time a plan, and offer its step; return its time, if it fits.
+
+        Slower plans than `most_ns` may have no time.
+        """
+        key = self._codes.essential(plan)
         if key in self._known:
             return self._known[key]
         if self.tried >= self._most_plans:
             raise _WorkIsDoneError
         self.tried += 1
-        step = self._timer.of_plan(plan)
+        step = self._timer.of_codes(key, most_ns)
         time_ns = None if step is None else step.period_ns
-        self._known[key] = time_ns
+        if step is not None or most_ns == NO_MOST_NS:
+            self._known[key] = time_ns
         if time_ns is not None and (self._best is None or time_ns < self._best[0]):
             is_no_better = self.incumbent.time_ns is not None and time_ns >= self.incumbent.time_ns
             if is_no_better or self.incumbent.offer_step(step):
@@ -218,7 +236,7 @@ class _Search:
         return time_ns
 
     def _try_in_time(self, plan: JointPlan) -> int | None:
-        found_ns = self._try(plan)
+        found_ns = self._try(coded(plan))
         self.incumbent.report()
         self._clock.require_time()
         return found_ns
@@ -229,6 +247,14 @@ class _Search:
             return True
         self._clock.require_time()
         return False
+
+
+def _kicks_after(idle: int) -> int:
+    """Return the kicks before a round: none while rounds find faster plans, then more and more.
+
+    Every other round is without.
+    """
+    return 0 if idle % 2 == 0 else 2 + idle % _MOST_KICKS
 
 
 def _within(options: SolveOptions, clock: Clock) -> SolveOptions:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from jettison.solvers.training_chain.plan_codes import CHOICES, CODES, CodedPlan
 from jettison.solvers.training_chain.stage_choices import (
-    JointPlan,
     StageChoice,
     UpdatePlace,
     Way,
@@ -16,23 +16,23 @@ _DEEPEST = 120
 _WAYS, _PLACES = tuple(Way), tuple(UpdatePlace)
 
 
-def changed(plan: JointPlan, chance: random.Random) -> JointPlan:
+def changed(plan: CodedPlan, chance: random.Random) -> CodedPlan:
     """Return a plan with one random change."""
     kind = chance.random()
     if kind < 0.12:
         return _other_depth(plan, chance)
     if kind < 0.3:
         return _swapped(plan, chance)
-    first = chance.randrange(len(plan.stages))
-    length = 1 if chance.random() < 0.7 else chance.randint(2, max(2, len(plan.stages) // 4))
+    first = chance.randrange(len(plan.codes))
+    length = 1 if chance.random() < 0.7 else chance.randint(2, max(2, len(plan.codes) // 4))
     change = _change(chance)
-    stages = list(plan.stages)
-    for place in range(first, min(first + length, len(stages))):
-        stages[place] = change(stages[place])
-    return plan._replace(stages=tuple(stages))
+    codes = bytearray(plan.codes)
+    for place in range(first, min(first + length, len(codes))):
+        codes[place] = CODES[change(CHOICES[codes[place]])]
+    return plan._replace(codes=bytes(codes))
 
 
-def _other_depth(plan: JointPlan, chance: random.Random) -> JointPlan:
+def _other_depth(plan: CodedPlan, chance: random.Random) -> CodedPlan:
     kind = chance.random()
     if kind < 0.1:
         return plan._replace(sends_by_need=not plan.sends_by_need)
@@ -46,24 +46,24 @@ def _other_depth(plan: JointPlan, chance: random.Random) -> JointPlan:
     return plan._replace(activations_ahead=min(max(plan.activations_ahead + by, 0), _DEEPEST))
 
 
-def _swapped(plan: JointPlan, chance: random.Random) -> JointPlan:
+def _swapped(plan: CodedPlan, chance: random.Random) -> CodedPlan:
     """Swap the ways of activations of two stages, their weights' absences, or all choices."""
-    stages = list(plan.stages)
-    place = chance.randrange(len(stages))
+    codes = bytearray(plan.codes)
+    place = chance.randrange(len(codes))
     near = chance.random() < 0.6
-    other = place + chance.choice((-2, -1, 1, 2)) if near else chance.randrange(len(stages))
-    other %= len(stages)
-    one, two = stages[place], stages[other]
+    other = place + chance.choice((-2, -1, 1, 2)) if near else chance.randrange(len(codes))
+    other %= len(codes)
+    one, two = CHOICES[codes[place]], CHOICES[codes[other]]
     kind = chance.random()
     if kind < 0.55:
-        stages[place] = one._replace(saved=two.saved, output=two.output)
-        stages[other] = two._replace(saved=one.saved, output=one.output)
+        codes[place] = CODES[one._replace(saved=two.saved, output=two.output)]
+        codes[other] = CODES[two._replace(saved=one.saved, output=one.output)]
     elif kind < 0.75:
-        stages[place], stages[other] = two, one
+        codes[place], codes[other] = codes[other], codes[place]
     else:
-        stages[place] = one._replace(away_between=two.away_between, away_after=two.away_after)
-        stages[other] = two._replace(away_between=one.away_between, away_after=one.away_after)
-    return plan._replace(stages=tuple(stages))
+        codes[place] = CODES[one._replace(away_between=two.away_between, away_after=two.away_after)]
+        codes[other] = CODES[two._replace(away_between=one.away_between, away_after=one.away_after)]
+    return plan._replace(codes=bytes(codes))
 
 
 def _change(chance: random.Random) -> Callable[[StageChoice], StageChoice]:

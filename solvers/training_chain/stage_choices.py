@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.chain import Chain, Stage
 
 
 class Way(Enum):
@@ -80,36 +80,37 @@ class JointPlan(NamedTuple):
     fetches_what_is_there: bool = False
 
 
-def possible(chain: Chain, plan: JointPlan) -> JointPlan:
-    """Return a plan without choices that a chain does not have.
+def possible_choice(stage: Stage, choice: StageChoice, *, is_last: bool) -> StageChoice:
+    """Return a choice that a stage has.
 
     The last stage saves all and keeps it, and what cannot be updated by the host is not.
     """
-    stages = []
-    for number, (stage, given) in enumerate(zip(chain, plan.stages, strict=True), start=1):
-        choice = given
-        if number == len(chain):
-            choice = given._replace(saved=Way.KEPT, output=Way.KEPT)
-        if choice.update is UpdatePlace.HOST and not (stage.host_can_update and stage.is_trained):
-            choice = choice._replace(update=UpdatePlace.AT_ONCE)
-        stages.append(choice)
-    return plan._replace(stages=tuple(stages))
+    if is_last:
+        choice = choice._replace(saved=Way.KEPT, output=Way.KEPT)
+    if choice.update is UpdatePlace.HOST and not (stage.host_can_update and stage.is_trained):
+        choice = choice._replace(update=UpdatePlace.AT_ONCE)
+    return choice
 
 
-def essential(chain: Chain, plan: JointPlan) -> JointPlan:
-    """Return a possible plan with choices that make no difference put to one value."""
-    stages = []
-    for stage, given in zip(chain, possible(chain, plan).stages, strict=True):
-        choice = given
-        if choice.saved is not Way.AGAIN:
-            choice = choice._replace(output=Way.KEPT)
-        if not stage.is_trained:
-            choice = choice._replace(update=UpdatePlace.AT_ONCE)
-        if not stage.weight_bytes:
-            choice = choice._replace(away_between=False, away_after=False)
-        if choice.update is UpdatePlace.HOST or not stage.optimizer_state_bytes:
-            choice = choice._replace(states_away=False)
-        if choice.update is UpdatePlace.HOST:
-            choice = choice._replace(away_after=False)
-        stages.append(choice)
+def essential_choice(stage: Stage, choice: StageChoice) -> StageChoice:
+    """Return a possible choice whose fields that make no difference are put to one value."""
+    if choice.saved is not Way.AGAIN:
+        choice = choice._replace(output=Way.KEPT)
+    if not stage.is_trained:
+        choice = choice._replace(update=UpdatePlace.AT_ONCE)
+    if not stage.weight_bytes:
+        choice = choice._replace(away_between=False, away_after=False)
+    if choice.update is UpdatePlace.HOST or not stage.optimizer_state_bytes:
+        choice = choice._replace(states_away=False)
+    if choice.update is UpdatePlace.HOST:
+        choice = choice._replace(away_after=False)
+    return choice
+
+
+def possible(chain: Chain, plan: JointPlan) -> JointPlan:
+    """Return a plan without choices that a chain does not have."""
+    stages = [
+        possible_choice(stage, choice, is_last=number == len(chain))
+        for number, (stage, choice) in enumerate(zip(chain, plan.stages, strict=True), start=1)
+    ]
     return plan._replace(stages=tuple(stages))

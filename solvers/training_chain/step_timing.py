@@ -30,6 +30,7 @@ from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
 from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.solvers import _kernels
+from jettison.solvers.training_chain.plan_codes import CodedPlan
 from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace
 from jettison.solvers.training_chain.step_order import StepOrder
 
@@ -52,6 +53,8 @@ _TENSORS = (
     StageTensor.STATES,
 )
 _PLACES = {UpdatePlace.AT_ONCE: 0, UpdatePlace.LATE: 1, UpdatePlace.HOST: 2}
+# Longer than any step.
+NO_MOST_NS = 2**63 - 1
 _NUMBER_OF_KIND = {kind: number for number, kind in enumerate(_KINDS)}
 
 
@@ -168,5 +171,18 @@ class StepTimer:
             plan.updates_by_need,
             plan.fetches_what_is_there,
         )
-        period_ns = self._steps.period_ns(posed)
+        return self._timed(posed)
+
+    def timed_codes(self, plan: CodedPlan, most_ns: int = NO_MOST_NS) -> TimedStep | None:
+        """Time a plan that is possible, in the order that follows from it.
+
+        None as in `timed`, and where the device, the host or a direction of the link is busy in
+        each step for longer than `most_ns`: that is known without timing it.
+        """
+        return self._timed(self._steps.plan_of_codes(*plan), most_ns)
+
+    def _timed(
+        self, posed: _kernels.TrainingStepPlan, most_ns: int = NO_MOST_NS
+    ) -> TimedStep | None:
+        period_ns = self._steps.period_ns(posed, most_ns)
         return None if period_ns < 0 else TimedStep(period_ns, self._steps, posed)

@@ -12,10 +12,11 @@ from jettison.solvers.core.outcome import SILENT, Outcome
 from jettison.solvers.core.status import Termination
 from jettison.solvers.training_chain.local_search import TrainingSearchParams, solve_joint_search
 from jettison.solvers.training_chain.methods import METHODS
+from jettison.solvers.training_chain.plan_codes import PlanCodes, coded
 from jettison.solvers.training_chain.plan_families import FamilyPlan, descend_families
 from jettison.solvers.training_chain.plan_families import plan_of_family as of_family
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
-from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace, essential
+from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace
 from jettison.solvers.training_chain.sweep_plans import MOVES_OF_A_PLAN
 from tests.drawing.training_steps import random_problem
 from tests.training_chain.test_step_timing import random_plan
@@ -67,7 +68,10 @@ def test_choices_that_make_no_difference_do_not_change_a_step() -> None:
         problem = random_problem(chance, chance.randint(1, 6))
         plan = random_plan(chance, len(problem.instance))
         timer = PlanTimer(problem)
-        one, two = timer.of_plan(plan), timer.of_plan(essential(problem.instance, plan))
+        one, two = (
+            timer.of_plan(plan),
+            timer.of_codes(PlanCodes(problem.instance).essential(coded(plan))),
+        )
         assert (one is None) == (two is None), seed
         if one is not None and two is not None:
             timed += 1

@@ -7,6 +7,7 @@ import random
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.solvers.training_chain.all_on_host import everything_offloaded
 from jettison.solvers.training_chain.least_memory import training_infeasibility
+from jettison.solvers.training_chain.plan_codes import PlanCodes, coded, decoded
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from jettison.solvers.training_chain.stage_choices import (
     JointPlan,
@@ -56,6 +57,11 @@ def test_the_kernel_finds_the_same_step_as_the_slow_timing() -> None:
         if found is not None and expected is not None:
             timed += 1
             assert found.schedule == expected.schedule, seed
+        # The kernel's own order of a plan is that of the plan.
+        of_codes = PlanTimer(problem).of_plan(plan)
+        assert (of_codes is None) == (expected is None), seed
+        if of_codes is not None and expected is not None:
+            assert of_codes.schedule == expected.schedule, seed
     assert timed > 100
 
 
@@ -76,6 +82,32 @@ def test_the_replay_confirms_every_plan_that_is_timed() -> None:
             assert is_confirmed(problem, step), seed
             assert step.period_ns >= problem.base_time_ns
     assert timed > 150
+
+
+def test_only_plans_that_are_slower_than_the_most_are_not_timed() -> None:
+    chance = random.Random(4)
+    timed = refused = 0
+    for seed in range(120):
+        problem = random_problem(chance, chance.randint(1, 6))
+        timer, codes = PlanTimer(problem), PlanCodes(problem.instance)
+        plan = codes.possible(coded(random_plan(chance, len(problem.instance))))
+        step = timer.of_codes(plan)
+        if step is None:
+            continue
+        timed += 1
+        again = timer.of_codes(plan, step.period_ns)
+        assert again is not None, seed
+        assert again.period_ns == step.period_ns, seed
+        refused += timer.of_codes(plan, step.period_ns - 1) is None
+    assert timed > 30
+    assert refused > 2
+
+
+def test_codes_are_those_of_the_choices() -> None:
+    chance = random.Random(5)
+    for _ in range(50):
+        plan = random_plan(chance, 7)
+        assert decoded(coded(plan)) == plan
 
 
 def test_with_updates_on_the_host_everything_offloaded_fits_where_single_operations_do() -> None:

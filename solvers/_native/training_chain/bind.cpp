@@ -1,6 +1,8 @@
+#include <limits>
 #include <memory>
 
 #include "core/binding.hpp"
+#include "training_chain/coded_plan.hpp"
 #include "training_chain/step_layout.hpp"
 #include "training_chain/step_timing.hpp"
 
@@ -127,6 +129,30 @@ StepPlan plan_of(const TrainingSteps& steps, const std::vector<std::pair<int, in
     return plan;
 }
 
+// The code of a stage is a byte.
+StepPlan plan_of_codes(const TrainingSteps& steps, const nb::bytes& codes,
+                       std::int32_t weights_ahead, std::int32_t activations_ahead,
+                       bool sends_by_need, bool updates_by_need, bool fetches_what_is_there) {
+    if (codes.size() != steps.stages.size()) throw std::invalid_argument("codes: wrong length");
+    std::vector<CodedChoice> choices;
+    choices.reserve(codes.size());
+    for (std::size_t stage = 0; stage < codes.size(); ++stage) {
+        const std::int32_t code = static_cast<unsigned char>(codes.c_str()[stage]);
+        if (code >= CodedChoice::codes) throw std::invalid_argument("a code that there is not");
+        choices.push_back(CodedChoice::of(code));
+    }
+    if (choices.back().saved == ActivationWay::again) {
+        throw std::invalid_argument("the last stage is not computed again");
+    }
+    StepPlan plan = coded_plan(steps, choices);
+    plan.weights_ahead = weights_ahead;
+    plan.activations_ahead = activations_ahead;
+    plan.sends_by_need = sends_by_need;
+    plan.updates_by_need = updates_by_need;
+    plan.fetches_what_is_there = fetches_what_is_there;
+    return plan;
+}
+
 }  // namespace
 
 void bind_training_chain(nb::module_& m) {
@@ -138,11 +164,18 @@ void bind_training_chain(nb::module_& m) {
         .def("plan", &plan_of, nb::arg("order"), nb::arg("choices"), nb::arg("weights_ahead"),
              nb::arg("activations_ahead"), nb::arg("sends_by_need"), nb::arg("updates_by_need"),
              nb::arg("fetches_what_is_there"))
-        // The period, or -1 where the plan does not fit or no two steps in a row are equal.
+        .def("plan_of_codes", &plan_of_codes, nb::arg("codes"), nb::arg("weights_ahead"),
+             nb::arg("activations_ahead"), nb::arg("sends_by_need"), nb::arg("updates_by_need"),
+             nb::arg("fetches_what_is_there"))
+        // The period, or -1 where the plan does not fit, no two steps in a row are equal, or one
+        // resource is busy for longer than the most that is asked for.
         .def("period_ns",
-             [](const TrainingSteps& steps, const StepPlan& plan) {
-                 return time_step(steps, StepLayout(steps, plan)).period_ns;
-             })
+             [](const TrainingSteps& steps, const StepPlan& plan, std::int64_t most_ns) {
+                 const StepLayout layout(steps, plan);
+                 const bool is_slow = busiest_ns(steps, layout) > most_ns;
+                 return is_slow ? TimedStep{}.period_ns : time_step(steps, layout).period_ns;
+             },
+             nb::arg("plan"), nb::arg("most_ns") = std::numeric_limits<std::int64_t>::max())
         // Time, kind, stage from 0 and tensor, -1 for none.
         .def("events", [](const TrainingSteps& steps, const StepPlan& plan) {
             std::vector<std::tuple<std::int64_t, int, std::int32_t, std::int32_t>> found;

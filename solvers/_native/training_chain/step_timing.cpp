@@ -396,6 +396,28 @@ private:
 
 }  // namespace
 
+std::int64_t busiest_ns(const TrainingSteps& steps, const StepLayout& layout) {
+    std::int64_t device_ns = 0, host_ns = 0, from_host_ns = 0, to_host_ns = 0;
+    const auto transfer_ns = [&](std::int32_t number) {
+        const HeldTensor& held = layout.helds[number];
+        const bool is_moved = held.size_bytes > 0;
+        const auto& times_ns = steps.stages[held.stage].transfer_ns;
+        return is_moved ? times_ns[static_cast<int>(held.name)] : 0;
+    };
+    for (const PlacedOperation& operation : layout.operations) {
+        device_ns += operation.duration_ns;
+        for (const std::int32_t number : operation.sends) {
+            to_host_ns += transfer_ns(number);
+            const HeldTensor& held = layout.helds[number];
+            if (held.name == TrainingTensor::gradient && layout.is_host_update(held.stage)) {
+                host_ns += steps.stages[held.stage].host_update_ns;
+            }
+        }
+    }
+    for (const FetchedTensor& fetch : layout.fetches) from_host_ns += transfer_ns(fetch.held);
+    return std::max({device_ns, host_ns, from_host_ns, to_host_ns});
+}
+
 TimedStep time_step(const TrainingSteps& steps, const StepLayout& layout) {
     if (!layout.fits()) return {};
     return Timing(steps, layout).run();

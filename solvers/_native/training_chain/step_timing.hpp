@@ -43,4 +43,8 @@ struct TimedStep {
 
 TimedStep time_step(const TrainingSteps& steps, const StepLayout& layout);
 
+// The time for which the busiest of the device, the host and both directions of the link works in
+// every step: no period is shorter.
+std::int64_t busiest_ns(const TrainingSteps& steps, const StepLayout& layout);
+
 }  // namespace jettison
