@@ -11,7 +11,8 @@ Without a limit it ends after some rounds; with one it goes on until then, or un
 found nothing faster. The result depends on the seed alone, and on the time only where the limit
 ends it.
 
-The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
+The bound is the largest of the cut bound, of the cycle and the peak bound (`cycle_method`), and of
+that of the weights alone.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from jettison.solvers.training_chain.stage_choices import (
     possible,
 )
 from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
+from jettison.solvers.training_chain.weights_bound import bound_training_weights
 
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
@@ -164,7 +166,7 @@ class _Search:
             rounds += 1
 
     def _prove(self) -> None:
-        """Prove both bounds in a share of the time that is left.
+        """Prove the bounds in a share of the time that is left.
 
         Raises
         ------
@@ -173,7 +175,7 @@ class _Search:
         """
         clock = self._clock.share(self._params.share_of_bound)
         quiet = self._options.quiet()
-        for method in (bound_activations, self._cycle):
+        for method in (bound_activations, self._cycle, bound_training_weights):
             found = method(self._problem, _within(quiet, clock))
             for bound in found.bounds:
                 self.incumbent.prove(bound)
