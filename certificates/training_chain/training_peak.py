@@ -85,9 +85,8 @@ def _model(given: GivenStep) -> IntegerModel:
             terms = [(time, -rate[0]), *((column, rate[1] * size) for column, size in moved)]
             model.at_most(name, *_parts(terms), 0)
     resident = sum(given.weights) + sum(given.states) + given.chain.input_bytes
-    model.at_most(
-        "memory", *_parts(memory), given.memory_bytes - resident - given.backward_operands(last)
-    )
+    room = given.memory_bytes - resident - given.backward_operands(last)
+    model.at_most("memory", *_parts(memory), room)
     return model
 
 

@@ -1,4 +1,4 @@
-"""Bound on the time of a step that the multipliers of a linear program prove in exact arithmetic."""
+"""Bound on the time of a step that multipliers of a linear program prove in exact arithmetic."""
 
 from __future__ import annotations
 

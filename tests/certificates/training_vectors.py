@@ -6,8 +6,8 @@ gradient of its output, 1 of that of its input and the input of the chain: 13 by
 fits in 12. In 13 bytes the weights of the loss have to go and come back, in 15 its update is
 what takes longer.
 
-The rows of `peak` are once_1, copy_1, once_2, device, host, in, out and memory. Where `B` of the loss
-starts, 1 of the 13 bytes is too few: three times (device), (in) and (memory) together say that
+The rows of `peak` are once_1, copy_1, once_2, device, host, in, out and memory. Where `B` of the
+loss starts, one byte is missing in 13: three times (device), (in) and (memory) together say that
 4 T + k_1 >= 22.
 """
 
