@@ -36,7 +36,7 @@ from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certificate_of
 from jettison.solvers.proof.proof_lines import Proof
 from jettison.solvers.proof.statement import Statement
-from jettison.solvers.training_chain.cycle_method import CYCLE, CycleParams, algorithms_for
+from jettison.solvers.training_chain.bounds.cycle_method import CYCLE, CycleParams, algorithms_for
 
 # With the last the rounding of all multipliers together moves a bound by less than a nanosecond;
 # shorter ones make smaller files, where they prove the same.

@@ -30,8 +30,9 @@ from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.status import Termination
-from jettison.solvers.training_chain.activations_bound import bound_activations
-from jettison.solvers.training_chain.cycle_method import CycleParams, bound_training_cycle
+from jettison.solvers.training_chain.bounds.activations_bound import bound_activations
+from jettison.solvers.training_chain.bounds.cycle_method import CycleParams, bound_training_cycle
+from jettison.solvers.training_chain.bounds.weights_bound import bound_training_weights
 from jettison.solvers.training_chain.incumbent import TrainingIncumbent
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 from jettison.solvers.training_chain.plan_changes import changed
@@ -46,7 +47,6 @@ from jettison.solvers.training_chain.stage_choices import (
     possible,
 )
 from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
-from jettison.solvers.training_chain.weights_bound import bound_training_weights
 
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05

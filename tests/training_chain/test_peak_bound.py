@@ -13,7 +13,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.certified import certificate_for, certified_bound
 from jettison.solvers.core.outcome import SILENT
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.training_chain.cycle_method import CycleParams, bound_training_cycle
+from jettison.solvers.training_chain.bounds.cycle_method import CycleParams, bound_training_cycle
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
 from tests.certificates.second_checker import verdicts
 from tests.drawing.training_steps import random_problem

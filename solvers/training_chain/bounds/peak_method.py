@@ -14,7 +14,7 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import SolverError
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
-from jettison.solvers.training_chain.proved_time import proved_by
+from jettison.solvers.training_chain.bounds.proved_time import proved_by
 
 
 def bound_peak(problem: TrainingChain, options: SolveOptions) -> Bound | None:

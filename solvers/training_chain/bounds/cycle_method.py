@@ -25,9 +25,9 @@ from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
+from jettison.solvers.training_chain.bounds.peak_method import bound_peak
+from jettison.solvers.training_chain.bounds.proved_time import proved_by
 from jettison.solvers.training_chain.least_memory import training_infeasibility
-from jettison.solvers.training_chain.peak_method import bound_peak
-from jettison.solvers.training_chain.proved_time import proved_by
 
 
 @dataclass(frozen=True, kw_only=True)
