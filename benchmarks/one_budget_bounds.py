@@ -29,6 +29,7 @@ from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.params import Params
 from jettison.solvers.core.solve import solve_with
+from jettison.solvers.training_chain.bounds.peak_method import bound_peak
 from jettison.solvers.training_chain.local_search import TrainingSearchParams
 from jettison.solvers.training_chain.methods import METHODS
 from tests.drawing.training_chains import random_training_chain
@@ -107,6 +108,11 @@ def study(place: int, count: int) -> dict[str, object]:
             # A bound may be above a proof that knows less, never above a schedule.
             if exact.time_ns is not None:
                 found["violations"] += bound.lower_bound_ns > exact.time_ns
+        # The peak bound by itself, which the cycle bound is the larger of two with.
+        peak = None if exact.infeasibility is not None else bound_peak(problem, OPTIONS)
+        if peak is not None and exact.time_ns is not None:
+            found["peak bound"] += 1
+            found["violations"] += peak.time_ns > exact.time_ns
         for name in ("local-search", *HEURISTICS):
             result = solve_with(problem, name, OPTIONS, params=QUICK.get(name))
             if result.time_ns is None:
@@ -126,6 +132,7 @@ def study(place: int, count: int) -> dict[str, object]:
         "refuted by the cycle bound": found["refuted by a bound"],
         "proved optimal": found["proved"],
         "violations": found["violations"],
+        "peak bound above the base": found["peak bound"],
         "mean share of the bound": f"{share / max(feasible, 1):.3f}",
         "bound met": found["met"],
         "local search is best": found["local search is best"],

@@ -19,6 +19,7 @@ from .sharding.strategy_choice import strategy_choice
 from .stated_model import StatedModel
 from .three_partition.partition_model import three_partition_assignment, three_partition_triples
 from .training_chain.training_cycle import training_cycle
+from .training_chain.training_peak import training_peak
 from .weight_offload.aggregated import weight_offload_aggregated
 from .weight_offload.cover import weight_cover
 from .weight_offload.paper import weight_offload_milp
@@ -38,6 +39,7 @@ FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
         ("three-partition", "assignment", 1): three_partition_assignment,
         ("three-partition", "triples", 1): three_partition_triples,
         ("training-chain", "cycle", 1): training_cycle,
+        ("training-chain", "peak", 1): training_peak,
         ("weight-offload", "aggregated", 1): weight_offload_aggregated,
         ("weight-offload", "cover", 1): weight_cover,
         ("weight-offload", "milp", 1): weight_offload_milp,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
@@ -204,8 +206,17 @@ CROSSED = StrategyGraph(
 STRATEGY_GRAPHS = (ONE_OPERATOR, RING, CROSSED)
 
 # All tensors of a step: gradients and states, updates on the device and on the host.
+# Of three stages, two of them with weights, so that the search of all states ends soon.
 TRAINED_CHAINS = [
     with_optimizer(
-        UNEQUAL_LAYERS, Optimizer(1, device_bytes_per_s=4 * 10**9, host_bytes_per_s=2 * 10**9)
+        Chain(
+            "trained layers",
+            1,
+            tuple(
+                replace(stage, weight_bytes=size)
+                for stage, size in zip(UNEQUAL_LAYERS.stages[1:], (3, 2, 0), strict=True)
+            ),
+        ),
+        Optimizer(1, device_bytes_per_s=4 * 10**9, host_bytes_per_s=2 * 10**9),
     )
 ]

@@ -20,9 +20,8 @@ function readChain(instance) {
   stages.forEach((stage, number) => {
     const known = ["name", "output_bytes", "output_gradient_bytes", ...Object.values(COLUMNS)];
     onlyFields(stage, known, `stage ${number + 1}`);
-    chain.g.push(holds ? 0n : chain.d[number]);
     const output = amount(stage, "output_bytes");
-    chain.a.push(output);
+    chain.g.push(holds ? 0n : chain.d[number]), chain.a.push(output);
     chain.d.push(amount(stage, "output_gradient_bytes", { otherwise: output }));
     for (const letter in COLUMNS) {
       const otherwise = "fbs".includes(letter) ? undefined : 0n;

@@ -165,7 +165,4 @@ class Activations:
         if self.around.is_forward(e):
             terms.append((self.f[l], self.s[l] - self.a[l]))
             return self.a[l] + stage.forward_overhead_bytes, terms
-        left = chain.gradient_bytes(l - 1) if l > 1 else 0
-        running = chain.backward_output_bytes(l) + stage.backward_overhead_bytes
-        gradients = stage.gradient_bytes + max(running, left) + self.given.gradients[l]
-        return self.s[l] + gradients, terms
+        return self.given.backward_operands(l), terms

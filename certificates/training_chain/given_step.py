@@ -15,7 +15,6 @@ from ..header_fields import Fields, integer_field, list_field, only_fields
 from ..remat_chain.given_chain import GivenChain
 
 _NS_PER_S = 10**9
-_MOST_STAGES = 200
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,10 @@ class GivenStep:
         Raises
         ------
         CertificateError
-            If the instance is no chain or too long, or the memory or the rates are none.
+            If the instance is no chain, or the memory or the rates are none.
         """
         only_fields(resources, {"memory_bytes", "bytes_per_s", "total_bytes_per_s"}, "resources")
         chain = GivenChain.from_json(instance)
-        if len(chain) > _MOST_STAGES:
-            raise CertificateError(f"{len(chain)} stages; at most {_MOST_STAGES} are checked")
         rate = integer_field(resources, "bytes_per_s", least=1)
         total = None
         if "total_bytes_per_s" in resources:
@@ -103,6 +100,14 @@ class GivenStep:
                 for amounts in (self.weights, self.gradients, self.states, self.update_ns)
             )
         ]
+
+    def backward_operands(self, number: int) -> int:
+        """Return the bytes that a backward operation reads and writes, but weights and input."""
+        stage = self.chain.stages[number - 1]
+        left = self.chain.gradient_bytes(number - 1) if number > 1 else 0
+        running = self.chain.backward_output_bytes(number) + stage.backward_overhead_bytes
+        gradients = stage.gradient_bytes + max(running, left) + self.gradients[number]
+        return stage.saved_bytes + gradients
 
     def transfer_ns(self, size_bytes: int) -> int:
         """Return the time of a transfer that is alone on the link, rounded up."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..errors import CertificateError
 from ..header_fields import Fields, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
@@ -26,6 +27,8 @@ from .activations import Activations
 from .around import Around
 from .given_step import GivenStep
 from .updates import Updates
+
+_MOST_STAGES = 200
 
 Terms = list[tuple[int, int]]
 
@@ -36,10 +39,13 @@ def training_cycle(instance: Fields, resources: Fields, options: Fields) -> Stat
     Raises
     ------
     CertificateError
-        If the instance, the memory or the link is not what the model needs, or there are options.
+        If the instance, the memory or the link is not what the model needs, the chain is too long,
+        or there are options.
     """
     only_fields(options, set(), "the formulation")
     given = GivenStep.from_json(instance, resources)
+    if len(given.chain) > _MOST_STAGES:
+        raise CertificateError(f"{len(given.chain)} stages; at most {_MOST_STAGES} are checked")
     return StatedModel(_Writer(given).model, "all schedules")
 
 

@@ -41,8 +41,7 @@ class TrainingScale:
     def of(cls, problem: TrainingChain) -> Self:
         """Return the scale for a problem; linear time."""
         chain = problem.instance
-        limit = min(problem.memory_bytes, problem.keep_all_peak_bytes)
-        sizes = [limit, chain.input_bytes]
+        sizes = [_limit_bytes(problem), chain.input_bytes]
         times = []
         for stage in chain:
             sizes += [stage.output_bytes, stage.saved_bytes, stage.gradient_bytes]
@@ -56,8 +55,7 @@ class TrainingScale:
     @cached_property
     def memory(self) -> float:
         """The memory limit, rounded up."""
-        limit = min(self.problem.memory_bytes, self.problem.keep_all_peak_bytes)
-        return -(-limit // self.sizes.unit) / self.sizes.factor
+        return -(-_limit_bytes(self.problem) // self.sizes.unit) / self.sizes.factor
 
     @cached_property
     def rate(self) -> float:
@@ -112,3 +110,19 @@ class TrainingScale:
         """Return a lower bound on the time of the step, from one of the model, exactly."""
         found = math.ceil(Fraction(value) * self.times.unit * self.times.factor)
         return max(found, self.problem.base_time_ns)
+
+
+def _limit_bytes(problem: TrainingChain) -> int:
+    """Return the memory limit, or what all tensors need together where that is less.
+
+    The peak of keeping everything is no limit: gradients of several stages that wait for the host
+    may need more.
+    """
+    # The input of the chain, and its gradient.
+    total_bytes = 2 * problem.instance.input_bytes
+    for stage in problem.instance:
+        total_bytes += stage.weight_bytes + stage.gradient_of_weights_bytes
+        total_bytes += stage.optimizer_state_bytes + stage.saved_bytes + stage.output_bytes
+        total_bytes += 2 * stage.gradient_bytes
+        total_bytes += stage.forward_overhead_bytes + stage.backward_overhead_bytes
+    return min(problem.memory_bytes, total_bytes)

@@ -1,19 +1,20 @@
-r"""Certificates of training steps: the multipliers of the cycle bound, for the model in integers.
+r"""Certificates of training steps: multipliers of the peak or the cycle bound, in integers.
 
-The linear program of `formulations/training_chain/cycle_bound.py` is solved once more, that of the
-time or, where nothing fits, that of the missing memory. Rows of the checker's model
-(`certificates/training_chain/training_cycle.py`) have the same names. They count bytes and
-nanoseconds, so that a multiplier is scaled by the units of the objective over those of its row:
-times, sizes, shares, or sizes by which the rows of the link were multiplied. The proof is one leaf.
+Their linear programs are solved once more: that of `formulations/training_chain/peak_bound.py`, and
+where what is to be certified is above it, that of `cycle_bound.py`, or, where nothing fits, that of
+the missing memory. Rows of the checker's models (`certificates/training_chain/training_peak.py` and
+`training_cycle.py`) have the same names. They count bytes and nanoseconds, so that a multiplier is
+scaled by the units of the objective over those of its row: times, sizes, shares, or sizes by which
+the rows of the link were multiplied. The proof is one leaf.
 
-What the cycle bound does not know, such as the cut bound or an exact search, has no certificate.
+What neither knows, such as the cut bound or an exact search, has no certificate.
 """
 
 from __future__ import annotations
 
 import gzip
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from jettison.certificates.dual_bound import DualBound
@@ -23,23 +24,24 @@ from jettison.formulations.training_chain.cycle_bound import (
     build_cycle_bound,
     build_missing_memory,
 )
+from jettison.formulations.training_chain.peak_bound import build_peak_bound
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certificate_of
 from jettison.solvers.proof.proof_lines import Proof
 from jettison.solvers.proof.statement import Statement
-from jettison.solvers.training_chain.cycle_method import CYCLE, CycleParams, algorithms_for
+from jettison.solvers.training_chain.bounds.cycle_method import CYCLE, CycleParams, algorithms_for
 
 # With the last the rounding of all multipliers together moves a bound by less than a nanosecond;
 # shorter ones make smaller files, where they prove the same.
 _SCALE_BITS = (24, 32, 40, 48, 64)
-_OF_TIMES = {"length", "turn", "absence", "trip", "host"}
+_OF_TIMES = {"length", "turn", "absence", "trip", "host", "device"}
 _OF_SHARES = {"once", "hosted", "states", "before", "after", "late", "copy"}
 _OF_SHARES |= {"keeps", "plain", "needs", "reads", "reads_all", "input"}
 
@@ -51,16 +53,41 @@ def certify_training_chain(
     options: SolveOptions,
     params: CycleParams = CYCLE,
 ) -> Certificate | None:
-    """Certify the cycle bound, or that nothing fits.
+    """Certify the larger of the peak bound and the cycle bound, or that nothing fits.
 
     Returns
     -------
     Certificate or None
-        None where the linear program has no such proof, the chain is too long for it, or the time
-        is up.
+        None where no linear program has such a proof, the chain is too long for it, or the time is
+        up.
     """
-    if len(problem.instance) > params.most_stages or not (bounds or infeasibility):
+    if not (bounds or infeasibility):
         return None
+    clock, nothing_fits = Clock(options.time_limit_s), infeasibility is not None
+    names = ["cycle"] if nothing_fits else ["peak", "cycle"]
+    if len(problem.instance) > params.most_stages:
+        names.remove("cycle")
+    best = None
+    for name in names:
+        found = _certified(problem, name, bounds, clock, options, params, nothing_fits=nothing_fits)
+        if found is not None and (best is None or (found.time_ns or 0) > (best.time_ns or 0)):
+            best = found
+        if best is not None and _is_enough(best.time_ns, bounds):
+            break
+    return best
+
+
+def _certified(
+    problem: TrainingChain,
+    name: str,
+    bounds: Sequence[Bound],
+    clock: Clock,
+    options: SolveOptions,
+    params: CycleParams,
+    *,
+    nothing_fits: bool,
+) -> Certificate | None:
+    """Return the certificate of the largest claim that one formulation proves in the time."""
     resources = {
         "memory_bytes": problem.memory_bytes,
         "bytes_per_s": problem.link.bytes_per_s,
@@ -68,34 +95,43 @@ def certify_training_chain(
     if problem.link.is_shared:
         resources["total_bytes_per_s"] = problem.link.total_bytes_per_s
     statement = Statement(
-        problem.problem, problem.instance.to_json(), resources, {"name": "cycle", "version": 1}
+        problem.problem, problem.instance.to_json(), resources, {"name": name, "version": 1}
     )
     stated = statement.model()
-    nothing_fits = infeasibility is not None
-    built = build_missing_memory(problem) if nothing_fits else build_cycle_bound(problem)
+    if nothing_fits:
+        built = build_missing_memory(problem)
+    else:
+        built = build_peak_bound(problem) if name == "peak" else build_cycle_bound(problem)
+    algorithms = algorithms_for(len(problem.instance), params)
+    if name == "peak":
+        algorithms = (LinearAlgorithm.CHOOSE,)
     best = None
-    for multipliers in _multipliers(problem, built, options, params):
+    for multipliers in _multipliers(built, algorithms, clock, options):
         proof = _shortest(stated.model, multipliers, nothing_fits=nothing_fits)
         if proof is not None and (best is None or (proof.time_ns or 0) > (best.time_ns or 0)):
             best = proof
-        if best is not None and _is_enough(best, bounds):
+        if best is not None and _is_enough(best.time_ns, bounds):
             break
     return None if best is None else certificate_of(statement, stated.valid_for, best)
 
 
-def _is_enough(proof: Proof, bounds: Sequence[Bound]) -> bool:
-    largest = max((bound.time_ns for bound in bounds if bound.method == "cycle"), default=0)
-    return proof.time_ns is None or proof.time_ns >= largest > 0
+def _is_enough(time_ns: int | None, bounds: Sequence[Bound]) -> bool:
+    """Tell whether a claim is what was to be certified: that nothing fits, or a bound of both."""
+    named = (bound.time_ns for bound in bounds if bound.method in {"peak", "cycle"})
+    largest = max(named, default=0)
+    return time_ns is None or time_ns >= largest > 0
 
 
 def _multipliers(
-    problem: TrainingChain, built: CycleBoundModel, options: SolveOptions, params: CycleParams
-) -> list[dict[str, Fraction]]:
-    """Return multipliers of the rows by name, of each way to solve the program in the time."""
-    clock, found = Clock(options.time_limit_s), []
-    unit = built.scale.times if built.model.name == "cycle_bound" else built.scale.sizes
+    built: CycleBoundModel,
+    algorithms: Sequence[LinearAlgorithm],
+    clock: Clock,
+    options: SolveOptions,
+) -> Iterator[dict[str, Fraction]]:
+    """Yield multipliers of the rows by name, of each way to solve the program in the time."""
+    unit = built.scale.sizes if built.model.name == "missing_memory" else built.scale.times
     objective = unit.unit * unit.factor
-    for algorithm in algorithms_for(len(problem.instance), params):
+    for algorithm in algorithms:
         if not clock.left_s:
             break
         limit_s = None if math.isinf(clock.left_s) else clock.left_s
@@ -111,18 +147,14 @@ def _multipliers(
             continue
         if solution.row_duals is not None:
             units = _RowUnits(built)
-            found.append(
-                {
-                    name: Fraction(dual) * objective / units.of(name)
-                    for name, dual in zip(
-                        built.model.row_names, solution.row_duals.tolist(), strict=True
-                    )
-                    if dual and math.isfinite(dual)
-                }
-            )
+            duals = zip(built.model.row_names, solution.row_duals.tolist(), strict=True)
+            yield {
+                name: Fraction(dual) * objective / units.of(name)
+                for name, dual in duals
+                if dual and math.isfinite(dual)
+            }
         if solution.termination in {Termination.TIME_LIMIT, Termination.INTERRUPTED}:
             break
-    return found
 
 
 class _RowUnits:

@@ -41,6 +41,9 @@ from jettison.solvers.training_chain.period_search import (
     PeriodSearch,
 )
 
+# Questions for twice the time of the operations, four times, and so on, before that for any time.
+_DOUBLINGS = 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingExactParams(TrainingSearchParams):
@@ -179,20 +182,32 @@ class _Proof:
             yield tuple(number for number, is_chosen in zip(able, chosen, strict=True) if is_chosen)
 
     def _least_of(self, on_host: tuple[int, ...]) -> Termination:
-        """Ask for shorter periods until there is none, or the search keeps too many states."""
+        """Ask for shorter periods until there is none, or the search keeps too many states.
+
+        Where the best known schedule is far above the time of the operations, as on a link so slow
+        that no transfer ends within a step, the first questions are for some times that: they are
+        answered soon, since few states can be reached in it.
+        """
         most_ns = self._known_ns()
+        trials = [self._problem.base_time_ns << doublings for doublings in range(1, _DOUBLINGS + 1)]
         while most_ns is None or most_ns >= self._problem.base_time_ns:
+            if trials and most_ns is not None and trials[0] >= most_ns:
+                trials.clear()
+            asked_ns = trials.pop(0) if trials else most_ns
             limit_s = None if math.isinf(self._clock.left_s) else self._clock.left_s
             self._clock.require_time()
-            answer = self._search.within(most_ns, on_host, limit_s)
+            answer = self._search.within(asked_ns, on_host, limit_s)
             self._questions += 1
             self._states += answer.states
             if answer.found is Found.TOO_MANY_STATES:
                 return Termination.MEMORY_LIMIT
             if answer.found is Found.NONE:
-                break
+                if asked_ns == most_ns:
+                    break
+                continue
             if answer.schedule is not None:
                 self._incumbent.offer(answer.schedule)
+            trials.clear()
             most_ns = answer.mean_ns - 1
         if most_ns is not None:
             least_ns = max(most_ns + 1, self._problem.base_time_ns)

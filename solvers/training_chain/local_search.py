@@ -12,7 +12,8 @@ for too long is not timed. Without a limit on the time it ends after some rounds
 on until then, until many rounds have found nothing faster, or until the plan is proved to be the
 best. The result depends on the seed alone, and on the time only where the limit ends it.
 
-The bound is the larger of the cut bound and the cycle bound (`cycle_method`).
+The bound is the largest of the cut bound, of the cycle and the peak bound (`cycle_method`), and of
+that of the weights alone.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.status import Termination
-from jettison.solvers.training_chain.activations_bound import bound_activations
-from jettison.solvers.training_chain.cycle_method import CycleParams, bound_training_cycle
+from jettison.solvers.training_chain.bounds.activations_bound import bound_activations
+from jettison.solvers.training_chain.bounds.cycle_method import CycleParams, bound_training_cycle
+from jettison.solvers.training_chain.bounds.weights_bound import bound_training_weights
 from jettison.solvers.training_chain.incumbent import TrainingIncumbent
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 from jettison.solvers.training_chain.plan_changes import changed
@@ -172,7 +174,7 @@ class _Search:
             rounds += 1
 
     def _prove(self) -> None:
-        """Prove both bounds in a share of the time that is left.
+        """Prove the bounds in a share of the time that is left.
 
         Raises
         ------
@@ -181,7 +183,7 @@ class _Search:
         """
         clock = self._clock.share(self._params.share_of_bound)
         quiet = self._options.quiet()
-        for method in (bound_activations, self._cycle):
+        for method in (bound_activations, self._cycle, bound_training_weights):
             found = method(self._problem, _within(quiet, clock))
             for bound in found.bounds:
                 self.incumbent.prove(bound)

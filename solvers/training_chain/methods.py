@@ -5,7 +5,6 @@ from __future__ import annotations
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.solvers.core.method import Method, Promise, Tuned
 from jettison.solvers.remat_offload.cut_bound.cuts import OFFLOAD_CUTS
-from jettison.solvers.training_chain.activations_bound import bound_activations
 from jettison.solvers.training_chain.all_on_host import solve_all_on_host
 from jettison.solvers.training_chain.baselines import (
     solve_l2l_recompute,
@@ -17,10 +16,11 @@ from jettison.solvers.training_chain.baselines import (
     solve_zero_offload,
 )
 from jettison.solvers.training_chain.best_split import SPLIT, solve_best_split
-from jettison.solvers.training_chain.cycle_method import CYCLE, bound_training_cycle
+from jettison.solvers.training_chain.bounds.activations_bound import bound_activations
+from jettison.solvers.training_chain.bounds.cycle_method import CYCLE, bound_training_cycle
+from jettison.solvers.training_chain.bounds.weights_bound import bound_training_weights
 from jettison.solvers.training_chain.exact_step import TRAINING_EXACT, solve_training_exactly
 from jettison.solvers.training_chain.local_search import TRAINING_SEARCH, solve_joint_search
-from jettison.solvers.training_chain.weights_bound import bound_training_weights
 from jettison.solvers.weight_offload.bounds.aggregated import AGGREGATED
 
 METHODS: tuple[Method[TrainingChain], ...] = (

@@ -5,17 +5,16 @@ The kernel is in `solvers/_native/training_chain/period_search.hpp`, where the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-
-import numpy as np
-from numpy.typing import NDArray
 
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
 from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.solvers import _kernels
+from jettison.solvers.training_chain.steps_for_kernels import steps_for_kernels
 
 # The kernel has a bit for each tensor of a stage.
 MOST_STAGES = 6
@@ -92,8 +91,9 @@ class PeriodSearch:
 
     def __init__(self, problem: TrainingChain, most_states: int) -> None:
         self._most_states = most_states
-        self._steps, self._longest_ns = _searched(problem)
-        self.is_precise = self._longest_ns <= _LONGEST_IN_UNITS
+        self._steps, durations_ns = steps_for_kernels(problem, problem.link.full_duplex)
+        unit_ns = math.gcd(*durations_ns) or 1
+        self.is_precise = max(durations_ns) // unit_ns <= _LONGEST_IN_UNITS
 
     def within(
         self, longest_ns: int | None, on_host: Sequence[int], time_limit_s: float | None
@@ -161,49 +161,3 @@ def _without_idle_copies(
         if is_needed:
             kept.append(event)
     return tuple(kept)
-
-
-def _searched(problem: TrainingChain) -> tuple[_kernels.TrainingSteps, int]:
-    """Return a chain as the kernel takes it, and its longest duration in units."""
-    chain, link = problem.instance, problem.link.full_duplex
-    times, sizes, others = [], [], []
-    for number, stage in enumerate(chain, start=1):
-        times.append(
-            (stage.forward_ns, stage.backward_ns, stage.update_ns, stage.host_update_ns or 0)
-        )
-        sizes.append(
-            (
-                stage.saved_bytes,
-                stage.output_bytes,
-                stage.weight_bytes,
-                # That of a stage that is not trained has no bytes either.
-                stage.gradient_of_weights_bytes,
-                stage.optimizer_state_bytes,
-            )
-        )
-        others.append(
-            (
-                stage.gradient_bytes,
-                chain.gradient_bytes(number - 1) if number > 1 else 0,
-                chain.backward_output_bytes(number),
-                stage.forward_overhead_bytes,
-                stage.backward_overhead_bytes,
-                int(stage.is_trained),
-            )
-        )
-    transfers = [[link.transfer_ns(size) for size in row] for row in sizes]
-    durations = [duration for row in (*times, *transfers) for duration in row]
-    unit = int(np.gcd.reduce(np.array(durations, dtype=object))) or 1
-    steps = _kernels.TrainingSteps(
-        _by_row(times),
-        _by_row(sizes),
-        _by_row(transfers),
-        _by_row(others),
-        chain.input_bytes,
-        min(problem.memory_bytes, 2**61),
-    )
-    return steps, max(durations) // unit
-
-
-def _by_row(of_stages: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    return np.ascontiguousarray(np.array(of_stages, dtype=np.int64).T)

@@ -19,13 +19,8 @@ The kernel is in `solvers/_native/training_chain`; tests compare it with a slow 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from jettison.instances.core.errors import InputError
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
 from jettison.schedules.training_chain.schedule import TrainingSchedule
@@ -33,6 +28,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.training_chain.plan_codes import CodedPlan
 from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace
 from jettison.solvers.training_chain.step_order import StepOrder
+from jettison.solvers.training_chain.steps_for_kernels import steps_for_kernels
 
 # The orders of the kernel.
 _KINDS = (
@@ -86,10 +82,6 @@ class TimedStep:
         return TrainingSchedule(self.period_ns, tuple(events))
 
 
-def _by_row(of_stages: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    return np.ascontiguousarray(np.array(of_stages, dtype=np.int64).T)
-
-
 class StepTimer:
     """Timer of the steps of one problem.
 
@@ -105,47 +97,8 @@ class StepTimer:
     """
 
     def __init__(self, problem: TrainingChain) -> None:
-        chain = problem.instance
         link = problem.link.always_available if problem.link.is_shared else problem.link
-        times, sizes, others = [], [], []
-        for number, stage in enumerate(chain, start=1):
-            host_ns = stage.host_update_ns or 0
-            times.append((stage.forward_ns, stage.backward_ns, stage.update_ns, host_ns))
-            sizes.append(
-                (
-                    stage.saved_bytes,
-                    stage.output_bytes,
-                    stage.weight_bytes,
-                    stage.gradient_of_weights_bytes,
-                    stage.optimizer_state_bytes,
-                )
-            )
-            others.append(
-                (
-                    stage.gradient_bytes,
-                    chain.gradient_bytes(number - 1) if number > 1 else 0,
-                    chain.backward_output_bytes(number),
-                    stage.forward_overhead_bytes,
-                    stage.backward_overhead_bytes,
-                    int(stage.is_trained),
-                )
-            )
-        transfers = [[link.transfer_ns(size) for size in row] for row in sizes]
-        # No stage runs more often than there are stages, and no tensor moves more often in a step.
-        if len(chain) * sum(map(sum, [*times, *transfers])) >= 2**58:
-            raise InputError(
-                problem.link.text,
-                field="bandwidth",
-                expected="write one at which a step of the chain takes less than 2^58 ns",
-            )
-        self._steps = _kernels.TrainingSteps(
-            _by_row(times),
-            _by_row(sizes),
-            _by_row(transfers),
-            _by_row(others),
-            chain.input_bytes,
-            min(problem.memory_bytes, 2**61),
-        )
+        self._steps = steps_for_kernels(problem, link).steps
 
     def timed(self, order: StepOrder, plan: JointPlan) -> TimedStep | None:
         """Time a step; None where it does not fit, or no two steps in a row are equal."""

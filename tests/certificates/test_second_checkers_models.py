@@ -108,6 +108,7 @@ def _formulations(
             yield "memory-floor", {}
         case "training-chain":
             yield "cycle", {}
+            yield "peak", {}
         case "remat-graph":
             yield "memory-floor", {}
             count = len(instance["nodes"])

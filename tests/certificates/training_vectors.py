@@ -5,6 +5,10 @@ Sizes are bytes, times nanoseconds, and the link carries a byte in each. All ope
 gradient of its output, 1 of that of its input and the input of the chain: 13 bytes, so that nothing
 fits in 12. In 13 bytes the weights of the loss have to go and come back, in 15 its update is
 what takes longer.
+
+The rows of `peak` are once_1, copy_1, once_2, device, host, in, out and memory. Where `B` of the
+loss starts, one byte is missing in 13: three times (device), (in) and (memory) together say that
+4 T + k_1 >= 22.
 """
 
 from __future__ import annotations
@@ -58,6 +62,7 @@ TEN = (
     "105:-1 106:-1 111:-1 112:-1 113:-1 114:-4 115:4 116:4 117:4 118:4 119:4 120:4 129:-4 226:4 "
     "228:4 230:4 239:4 248:4 249:4",
 )
+PEAK = ("l 3:3 5:1 7:1",)
 SIX = ("l 0:9 7:1 10:8 222:7 223:8 225:8",)
 
 
@@ -76,6 +81,11 @@ def _header(
     return header | {"resources": {"memory_bytes": memory_bytes, "bytes_per_s": 10**9}}
 
 
+def _peak(time_ns: int, memory_bytes: int, **more: Any) -> Header:
+    header = _header(time_ns, memory_bytes, 2)
+    return header | {"formulation": {"name": "peak", "version": 1, **more}}
+
+
 def training_vectors() -> Iterator[Row]:
     """Yield all rows."""
     for file, header, lines, reason in _good():
@@ -88,6 +98,7 @@ def _good() -> Iterator[_Part]:
     yield "cycle", _header(10, 13, 2), TEN, "weights and gradients move; multipliers are quarters"
     yield "cycle-update", _header(6, 15, 3), SIX, "updates take time on the device or on the link"
     yield "cycle-infeasible", _header(None, 12), NOTHING, "the backward of the layer needs 13 bytes"
+    yield "peak", _peak(6, 13), PEAK, "4 T >= 22 - 1"
 
 
 def _changed(stage: int, **fields: Any) -> Any:
@@ -121,6 +132,11 @@ def _bad() -> Iterator[_Part]:
     yield "cycle-branch", _header(6, 15, 3), branch, "a branch on a continuous column"
     beyond = [SIX[0] + " 999:1"]
     yield "cycle-row", _header(6, 15, 3), beyond, "there is no such row"
+    yield "peak-claim", _peak(7, 13), PEAK, "it proves 6"
+    yield "peak-memory", _peak(6, 14), PEAK, "in 14 bytes 4 T >= 21 - 1"
+    yield "peak-option", _peak(6, 13, stage=2), PEAK, "there are no options"
+    yield "peak-sign", _peak(6, 13), ["l 3:3 5:-1 7:1"], "a multiplier is negative"
+    yield "peak-row", _peak(6, 13), ["l 3:3 5:1 8:1"], "there is no such row"
     lighter = _changed(0, weight_bytes=1)
     yield "cycle-weights", _header(10, 13, 2, lighter), TEN, "the layer has lighter weights"
     host = _changed(1, host_update_ns=0)

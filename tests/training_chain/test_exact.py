@@ -104,6 +104,80 @@ def test_on_a_link_that_moves_nothing_activations_alone_are_recomputed_in_any_or
     assert above
 
 
+def test_on_a_link_that_moves_nothing_weights_are_resident_bytes_beside_any_order() -> None:
+    # A byte takes 100 ns. Each stage is updated at once, and so one gradient exists at a time.
+    chance = random.Random(24)
+    compared = above = 0
+    for seed in range(60):
+        stages = chance.choice((2, 3))
+        chain = random_training_chain(chance, stages, None if stages == 2 else {seed % 3 + 1})
+        chain = replace(chain, stages=tuple(replace(s, host_update_ns=None) for s in chain))
+        problem = replace(drawn(chance, chain), bandwidth=10**7)
+        resident = sum(stage.weight_bytes + stage.optimizer_state_bytes for stage in chain)
+        beside = problem.memory_bytes - resident
+        alone = with_gradients_as_overheads(chain)
+        again = jt.solve(jt.RematChain(alone, max(beside, 0)), "unrestricted").time_ns
+        if again is None:
+            continue
+        found = jt.solve(problem, "exact", time_limit=None)
+        expected = again + sum(stage.update_ns for stage in chain)
+        assert found.time_ns == found.lower_bound_ns == expected, seed
+        compared += 1
+        above += expected > problem.base_time_ns
+    assert compared > 10
+    assert above > 5
+
+
+def with_gradients_as_overheads(chain: Chain) -> Chain:
+    """Return the chain without an optimizer; backward operations have its gradients beside them."""
+    stages = []
+    for number, stage in enumerate(chain, start=1):
+        left = chain.gradient_bytes(number - 1) if number > 1 else 0
+        working = max(stage.backward_overhead_bytes, left - chain.backward_output_bytes(number))
+        stages.append(
+            replace(
+                stage,
+                backward_overhead_bytes=working + stage.gradient_of_weights_bytes,
+                weight_bytes=0,
+                weight_gradient_bytes=None,
+                optimizer_state_bytes=0,
+                update_ns=0,
+            )
+        )
+    return replace(chain, stages=tuple(stages))
+
+
+def test_in_more_memory_than_keeping_everything_needs_the_host_may_be_faster() -> None:
+    # Gradients of several stages wait for the link, which is what the memory is for.
+    chance = random.Random(1)
+    faster = 0
+    for seed in range(12):
+        chain = random_training_chain(chance, 2)
+        stages = tuple(
+            replace(
+                stage,
+                weight_bytes=chance.randint(1, 3),
+                weight_gradient_bytes=chance.randint(1, 6),
+                optimizer_state_bytes=0,
+                update_ns=chance.randint(3, 12),
+                host_update_ns=chance.randint(0, 1),
+            )
+            for stage in chain
+        )
+        problem = TrainingChain(replace(chain, stages=stages), "100%", "1GB/s")
+        more = replace(problem, memory=problem.memory_bytes + chance.randint(1, 8))
+        least = solve_with(problem, "exact", OPTIONS).time_ns
+        # A bound above it would be a contradiction.
+        found = solve_with(more, "exact", OPTIONS)
+        cycle = solve_with(more, "cycle", OPTIONS).lower_bound_ns
+        assert found.time_ns is not None
+        assert cycle is not None
+        assert least is not None
+        assert cycle <= found.time_ns <= least, seed
+        faster += found.time_ns < least
+    assert faster
+
+
 def test_a_long_chain_is_declined_with_what_to_use() -> None:
     chain = random_training_chain(random.Random(25), 7)
     outcome = solve_training_exactly(TrainingChain(chain, "100%", "1GB/s"), OPTIONS)

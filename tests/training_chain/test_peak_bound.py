@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import jettison as jt
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.certified import certificate_for, certified_bound
 from jettison.solvers.core.outcome import SILENT
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.training_chain.cycle_method import CycleParams, bound_training_cycle
+from jettison.solvers.training_chain.bounds.cycle_method import CycleParams, bound_training_cycle
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
+from tests.certificates.second_checker import verdicts
 from tests.drawing.training_steps import random_problem
 from tests.training_chain.test_step_timing import random_plan
 
@@ -67,7 +70,7 @@ def test_where_the_host_has_all_the_work_the_bound_is_its_time() -> None:
     assert peak_ns(problem) == -(-4 * 6 * 8 // 13)
 
 
-def test_a_long_chain_has_a_bound_for_all_schedules_at_once() -> None:
+def test_a_long_chain_has_a_certified_bound_for_all_schedules_at_once(tmp_path: Path) -> None:
     layers = jt.load("gpt3-13b-b1-v100-adam")
     middle = layers.stages[1:-2]
     repeated = (layers.stages[0], *middle, *middle[: 147 - len(middle)], *layers.stages[-2:])
@@ -76,5 +79,15 @@ def test_a_long_chain_has_a_bound_for_all_schedules_at_once() -> None:
     assert len(problem.instance) == 150
     (bound,) = bound_training_cycle(problem, SILENT).bounds
     assert bound.valid_for is ScheduleClass.ALL
+    assert bound.method == "peak"
+    certificate = certificate_for(problem, [bound], None, SILENT)
+    assert certificate is not None
+    certified = certified_bound(problem, certificate)
+    assert certified is not None
+    assert certified.time_ns >= bound.time_ns
+    assert certified.method == "peak"
+    path = tmp_path / "long.gz"
+    certificate.save(path)
+    assert verdicts([path]) == ["proved"]
     # The link alone carries more than it can beside the operations.
     assert bound.time_ns > 1.2 * problem.base_time_ns

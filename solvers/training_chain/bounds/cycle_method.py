@@ -1,8 +1,9 @@
 """Lower bound from the cycle model, a linear program: multipliers of HiGHS in exact integers.
 
 The model is in `jettison.formulations.training_chain.cycle_bound`. A small one beside it, with the
-memory at one cut (`peak_bound`), takes milliseconds on any chain and is all that long chains get.
-It can be the larger, since the large one adds up activations of different stages between its cuts.
+memory at one cut (`bound_peak`), takes milliseconds on any chain and is all that long chains get.
+It can be the larger, since the large one adds up activations of different stages between its cuts;
+then the bound has its name, ``peak``.
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ import math
 from dataclasses import dataclass
 
 from jettison.formulations.training_chain.cycle_bound import (
-    CycleBoundModel,
     build_cycle_bound,
     build_missing_memory,
 )
-from jettison.formulations.training_chain.peak_bound import build_peak_bound
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import Bound, exact_bound
+from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.params import Params
@@ -26,7 +25,8 @@ from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
-from jettison.solvers.milp.solution import ModelSolution
+from jettison.solvers.training_chain.bounds.peak_method import bound_peak
+from jettison.solvers.training_chain.bounds.proved_time import proved_by
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 
 
@@ -73,7 +73,7 @@ def bound_training_cycle(
     stages = len(problem.instance)
     if problem.memory_bytes >= problem.keep_all_peak_bytes and not _has_updates(problem):
         return Outcome(termination=Termination.COMPLETED, bounds=(base,))
-    base = _proved_at_peak(problem, options, base)
+    base = bound_peak(problem, options) or base
     if stages > params.most_stages:
         return Outcome(
             termination=Termination.MEMORY_LIMIT,
@@ -102,7 +102,7 @@ def bound_training_cycle(
         if solution.termination in {Termination.TIME_LIMIT, Termination.INTERRUPTED}:
             termination, note = solution.termination, "the model was not solved to the end"
             break
-        proved = _proved(built, solution)
+        proved = proved_by(built, solution)
         if proved is None:
             lacking = _lacking(problem, highs)
             if lacking is not None:
@@ -118,38 +118,11 @@ def bound_training_cycle(
     return Outcome(termination=termination, bounds=(base,), work=work, note=note)
 
 
-def _proved_at_peak(problem: TrainingChain, options: SolveOptions, base: Bound) -> Bound:
-    """Return the peak bound where it can be proved and is the larger."""
-    built = build_peak_bound(problem)
-    highs = HighsOptions(threads=options.threads, seed=options.seed)
-    try:
-        proved = _proved(built, solve_in_time(built.model, highs))
-    except SolverError:
-        # The bound that there was stands.
-        return base
-    if proved is None or proved[0] <= base.time_ns:
-        return base
-    return exact_bound(proved[0], ScheduleClass.ALL, "cycle")
-
-
 def algorithms_for(stages: int, params: CycleParams) -> tuple[LinearAlgorithm, ...]:
     """Return the ways to solve the program of so many stages, the first one first."""
     if stages <= params.most_stages_for_simplex:
         return (LinearAlgorithm.CHOOSE,)
     return LinearAlgorithm.INTERIOR, LinearAlgorithm.CROSSOVER
-
-
-def _proved(built: CycleBoundModel, solution: ModelSolution) -> tuple[int, float] | None:
-    """Return the bound of a solution's multipliers, and by which share it misses its objective."""
-    if solution.row_duals is None:
-        return None
-    proved = exact_dual_bound(built.model, solution.row_duals)
-    if proved is None:
-        return None
-    gap = math.inf
-    if solution.objective is not None and solution.objective > 0:
-        gap = 1 - float(proved) / solution.objective
-    return built.scale.time_ns(proved), gap
 
 
 def _lacking(problem: TrainingChain, highs: HighsOptions) -> Infeasibility | None:

@@ -1,0 +1,1 @@
+"""Lower bounds of one budget: of all tensors together, and of activations or weights alone."""
