@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from torch import Tensor, nn
 
 from jettison.torch.errors import ExecutionError
+from jettison.torch.stage_modules import parameters_of, parts_of
 
 
 class UnchangedTensors:
@@ -14,7 +15,7 @@ class UnchangedTensors:
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:
         self._tensors = tuple(tensors)
-        self._versions = [int(tensor._version) for tensor in self._tensors]
+        self._versions = [tensor._version for tensor in self._tensors]
 
     def check(self, now: Sequence[Tensor]) -> None:
         """Check that the tensors are the same, and have not been written to.
@@ -76,13 +77,8 @@ class StepConditions:
 
 def _found(modules: Sequence[nn.Module]) -> tuple[list[Tensor], list[bool]]:
     """Return the parameters, the training modes of modules, and which parameters are trained."""
-    parameters: list[Tensor] = []
-    flags: list[bool] = []
-    for module in modules:
-        for part in module.modules():
-            flags.append(part.training)
-            for parameter in part._parameters.values():
-                if parameter is not None:
-                    parameters.append(parameter)
-                    flags.append(bool(parameter.requires_grad))
+    parts = parts_of(modules)
+    parameters = parameters_of(parts)
+    flags = [part.training for part in parts]
+    flags += [parameter.requires_grad for parameter in parameters]
     return parameters, flags
