@@ -21,12 +21,12 @@ def copies_of(buffers: Buffers) -> list[tuple[nn.Module, str, Tensor]]:
     a GPU is one launch and not one for each.
     """
     storages = [buffer.untyped_storage() for _, _, buffer in buffers]
-    uses = Counter(storage.data_ptr() for storage in storages)
+    addresses = [storage.data_ptr() for storage in storages]
+    uses = Counter(addresses)
     shared: dict[int, torch.UntypedStorage] = {}
     groups: dict[tuple[torch.dtype, torch.device], tuple[list[Tensor], list[Tensor]]] = {}
     copies = []
-    for (owner, name, buffer), storage in zip(buffers, storages, strict=True):
-        address = storage.data_ptr()
+    for (owner, name, buffer), storage, address in zip(buffers, storages, addresses, strict=True):
         if uses[address] == 1 and _is_alone(buffer, storage):
             copy = torch.empty_like(buffer, requires_grad=False)
             targets, sources = groups.setdefault((buffer.dtype, buffer.device), ([], []))

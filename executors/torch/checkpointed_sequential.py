@@ -206,7 +206,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
             return frozenset()
         tensors = [tensor for stage in stages for tensor in stage.modules.parameters]
         tensors += [buffer for stage in stages for _, _, buffer in stage.modules.buffers()]
-        return frozenset(tensor.untyped_storage().data_ptr() for tensor in tensors)
+        return frozenset([tensor.untyped_storage().data_ptr() for tensor in tensors])
 
     def _check_arguments(self, model_input: object, loss_arguments: tuple[Any, ...]) -> None:
         # Hooks may have come since the module was made.

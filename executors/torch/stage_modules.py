@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from torch import Tensor, nn
+
+_REQUIRES_GRADIENT = attrgetter("requires_grad")
 
 
 def parts_of(modules: Iterable[nn.Module]) -> list[nn.Module]:
@@ -13,14 +16,15 @@ def parts_of(modules: Iterable[nn.Module]) -> list[nn.Module]:
     ``modules()`` of PyTorch finds the same ones through a generator for each module, which takes
     longer than all the rest of what a step has to look at.
     """
-    parts = list(modules)
-    seen = set(map(id, parts))
-    for part in parts:
-        if part._modules:
-            for child in part._modules.values():
-                if child is not None and id(child) not in seen:
-                    seen.add(id(child))
-                    parts.append(child)
+    level = list(dict.fromkeys(modules))
+    seen = set(level)
+    parts = list(level)
+    while level:
+        inside = [child for part in level if part._modules for child in part._modules.values()]
+        level = [child for child in dict.fromkeys(inside) if child is not None]
+        level = [child for child in level if child not in seen]
+        seen.update(level)
+        parts += level
     return parts
 
 
@@ -60,7 +64,7 @@ class StageModules:
     @property
     def is_trained(self) -> bool:
         """Whether some parameter is trained."""
-        return any(parameter.requires_grad for parameter in self.parameters)
+        return any(map(_REQUIRES_GRADIENT, self.parameters))
 
     def buffers(self) -> list[tuple[nn.Module, str, Tensor]]:
         """Return the present buffers, each with its module and its name there."""

@@ -75,22 +75,27 @@ class StageRunner:
         InputError
             If the stage will run again, and writes to its parameters.
         """
+        if self._autocast.casts_nothing_now():
+            return self._run(stage_input)
         with self._autocast.restored():
-            self._runs_left -= 1
-            if self._has_run:
-                return self._repeated(stage_input)
-            self._has_run = True
-            if self._runs_left > 0:
-                return self._first_of_several(stage_input)
-            self._log.settle()
-            return self._call(stage_input)
+            return self._run(stage_input)
+
+    def _run(self, stage_input: Tensor) -> Tensor:
+        self._runs_left -= 1
+        if self._has_run:
+            return self._repeated(stage_input)
+        self._has_run = True
+        if self._runs_left > 0:
+            return self._first_of_several(stage_input)
+        self._log.settle()
+        return self._call(stage_input)
 
     def _first_of_several(self, stage_input: Tensor) -> Tensor:
         parameters = self._modules.parameters
         versions = [parameter._version for parameter in parameters]
-        devices = {
-            tensor.device for tensor in (stage_input, *parameters) if tensor.device.type == "cuda"
-        }
+        devices = {tensor.device for tensor in parameters if tensor.is_cuda}
+        if stage_input.is_cuda:
+            devices.add(stage_input.device)
         self._log.begin(self, devices)
         self._buffers = copies_of(self._modules.buffers())
         try:

@@ -25,10 +25,10 @@ class UnchangedTensors:
         ExecutionError
             If one is another tensor, or has been written to.
         """
-        if len(now) != len(self._tensors) or any(
-            tensor is not held or tensor._version != version
-            for tensor, held, version in zip(now, self._tensors, self._versions, strict=True)
-        ):
+        are_same = len(now) == len(self._tensors)
+        for tensor, held, version in zip(now, self._tensors, self._versions, strict=False):
+            are_same = are_same and tensor is held and tensor._version == version
+        if not are_same:
             raise ExecutionError(
                 "a parameter, an input or a buffer was modified in place or replaced between the "
                 "forward and the backward part of the step, which reads it again; modify it "
