@@ -4,10 +4,10 @@
 
 A GPU waits where a processor launches its kernels too slowly. The inputs are tiny, so that what is
 measured is mostly the launching: of the plain step, of a schedule that computes nothing again, and
-of schedules in less memory, by turns on one thread. A model of the zoo still computes for most of the time; one
-that is `narrow` (36 stages of three convolutions of eight channels, with batch normalization, as in
-ResNet-101) launches as many kernels and computes little. Calls are those that `cProfile` counts in one
-step; times are medians of CPU seconds.
+of schedules in less memory, by turns on one thread. A model of the zoo still computes for most of
+the time; one that is `narrow` (36 stages of three convolutions of eight channels, with batch
+normalization, as in ResNet-101) launches as many kernels and computes little. Calls are those that
+`cProfile` counts in one step; times are medians of CPU seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch import nn
 
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.zoo.catalogue import build
-from jettison.instances.zoo.workload import Workload
+from jettison.instances.zoo.workload import OwnLoss, Workload
 from jettison.torch import checkpoint_sequential_optimal
 
 
@@ -58,7 +58,7 @@ def work_of(name: str, batch: int, input_size: int) -> Workload:
     return Workload(
         model=model,
         sample_input=torch.randn(batch, 8, 4, 4),
-        loss=squares,
+        loss=OwnLoss(squares),
         model_name="narrow",
         model_arguments={},
     )

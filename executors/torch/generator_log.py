@@ -122,7 +122,8 @@ class NumpyState:
 
 
 def _numpy_content() -> bytes | None:
-    generator = np.random.get_bit_generator()
+    # The stubs of NumPy do not have it in this module.
+    generator = np.random.mtrand.get_bit_generator()
     if type(generator) is not np.random.MT19937:
         return None
     # 624 words, and the position of the next.

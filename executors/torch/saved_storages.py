@@ -26,7 +26,7 @@ class Place(NamedTuple):
         """Return the place of a dense tensor."""
         return cls(
             tensor.dtype,
-            tensor.storage_offset(),  # type: ignore[arg-type]
+            tensor.storage_offset(),
             tensor.size(),
             tensor.stride(),
             tensor.is_conj(),
