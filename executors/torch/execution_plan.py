@@ -18,7 +18,7 @@ Operation = ChainOperation | TransferOperation
 
 
 class Movement(Enum):
-    """What leaves memory between the ``F_all`` of a stage and its ``B``."""
+    """Tensors that leave memory between the ``F_all`` of a stage and its ``B``."""
 
     NONE = auto()
     """Nothing: the graph may keep all that it has read."""

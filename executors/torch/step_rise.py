@@ -54,6 +54,8 @@ def step_rise_bytes(
                 rise_bytes = known.backward_bytes
             case _:
                 rise_bytes = 0
+        looking_bytes = storages.stored_bytes + gradient_bytes + kept.looking_bytes(operation)
+        peak_bytes = max(peak_bytes, looking_bytes)
         beside_bytes = kept.beside_bytes(operation)
         there_bytes = storages.stored_bytes + gradient_bytes + beside_bytes
         peak_bytes = max(peak_bytes, there_bytes + rise_bytes)
@@ -142,7 +144,17 @@ class _Kept:
         on_host = chain.provenance.device_kind == "cpu"
         self._state_bytes = torch.get_rng_state().nbytes if on_host else 0
         self._seen: set[int] = set()
+        # The state that the last stage has found, as long as it is not known to be kept.
         self._held_bytes = self._last_bytes = 0
+        self._is_to_be_looked_at = False
+
+    def looking_bytes(self, operation: ChainOperation) -> int:
+        """Return what is kept while the present state is compared with that of the last stage.
+
+        That is before the next forward operation begins.
+        """
+        is_looking = self._is_to_be_looked_at and _is_forward(operation)
+        return self._held_bytes + self._last_bytes + is_looking * self._state_bytes
 
     def beside_bytes(self, operation: ChainOperation) -> int:
         """Begin an operation, the next in order; return what is kept while it runs."""
@@ -152,6 +164,7 @@ class _Kept:
         state_bytes = self._state_bytes if self._rises[stage - 1].generator_bytes else 0
         buffer_bytes = self._buffer_bytes[stage - 1]
         self._last_bytes = 0
+        self._is_to_be_looked_at = False
         self._runs_left[stage] -= 1
         if stage in self._seen:
             return self._held_bytes + state_bytes + buffer_bytes * (self._runs_left[stage] > 0)
@@ -159,6 +172,7 @@ class _Kept:
         if not self._runs_left[stage]:
             return self._held_bytes
         self._last_bytes = self._state_bytes - state_bytes
+        self._is_to_be_looked_at = True
         self._held_bytes += buffer_bytes + state_bytes
         return self._held_bytes + self._last_bytes
 

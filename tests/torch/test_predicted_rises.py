@@ -119,8 +119,8 @@ def test_states_of_the_generator_are_counted_once_for_each_stage_that_draws() ->
         model, RematChain(chain, 10**6), twice, loss=squares
     )
     rise = measured_rise_bytes(scheduled, batch, ParameterGradients.NEW)
-    # Beside a stage runs the state that it may have to keep, or the present one, set aside.
-    assert 3 * state < rise < 5 * state
+    # Beside them is the one that the fifth found, while it is compared with the present one.
+    assert 4 * state < rise < 5 * state
     assert scheduled.predicted.rise_bytes == pytest.approx(rise, abs=64)
 
 
