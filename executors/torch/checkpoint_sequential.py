@@ -67,13 +67,17 @@ def checkpoint_sequential_optimal(
         The stages, in training mode. It is shared, not copied.
     memory
         Bytes (``4 * 2**30``, ``"4GiB"``), a share of the no-saving peak (``"60%"``), or POFO's
-        ratio (``"alpha=0.2"``); without parameters and their gradients.
+        ratio (``"alpha=0.2"``); without parameters and their gradients. Or a `Card`, less what is
+        resident on it: by default weights and their gradients, as the chain records them, but no
+        states of an optimizer, which a profile does not see.
     sample_input
         One batch, to measure with; not needed with `chain`.
     chain
         What `profile_chain` returned for this model before.
     bandwidth
-        Bandwidth of the link to the host, each way (``"12GB/s"``); None for no offloading.
+        Bandwidth of the link to the host, each way (``"12GB/s"``); None for no offloading. What
+        has left is held until the limit is reached, so that no operation waits for a copy without
+        need: the measured peak may be the limit where a lower one is predicted.
     loss
         None, or a module or function of the output and further arguments.
     sample_loss_arguments

@@ -46,7 +46,8 @@ def checkpoint_step_optimal(
         Any module in training mode; it need not be sequential. It is shared, not copied.
     memory
         Bytes (``4 * 2**30``, ``"4GiB"``), or a share of the peak without recomputation (``"60%"``);
-        the gradients of the parameters are a part of it, parameters and the batch are not.
+        the gradients of the parameters are a part of it, parameters and the batch are not. Or a
+        `Card`, less what is resident on it: by default parameters, buffers and the batch.
     loss
         A module or function of the output and further arguments; None if the model returns the
         loss itself, or an output that holds it as ``loss``.

@@ -8,7 +8,7 @@ uses the gradient of the output, which autograd can free then, and the first all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,9 @@ from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.registry import kind_of
 from jettison.torch.accepted_replay import accepted_replay
 from jettison.torch.errors import Uncopied
-from jettison.torch.execution_plan import ExecutionPlan
+from jettison.torch.execution_plan import ExecutionPlan, Movement
 from jettison.torch.schedule_run import RunStage, ScheduleRun
+from jettison.torch.stage_modules import StageModules
 from jettison.torch.step_rise import step_rise_bytes
 
 Loss = Callable[..., Tensor]
@@ -161,7 +162,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
         if not (torch.is_grad_enabled() and stages[-1].needs_gradient):
             output: Tensor = self.model(model_input)
             return output if self.loss is None else self.loss(output, *loss_arguments)
-        run = ScheduleRun(self._plan, stages, model_input, loss_arguments, self._resident())
+        run = ScheduleRun(self._plan, stages, model_input, loss_arguments, self._resident(stages))
         anchor = torch.empty(0, device=model_input.device, requires_grad=True)
         token = _RunBelow.apply(run, anchor, model_input)
         delivered: Tensor = _TakeOutput.apply(run, token)
@@ -188,28 +189,24 @@ class CheckpointedSequential(Uncopied, nn.Module):
         needs_gradient = bool(model_input.requires_grad)
         stages = []
         for stage, module in zip(self.chain, self.model, strict=False):
-            needs_gradient = needs_gradient or _trains(module.parameters())
-            stages.append(RunStage(stage.name, module, needs_gradient))
+            modules = StageModules(module)
+            needs_gradient = needs_gradient or modules.is_trained
+            stages.append(RunStage(stage.name, module, needs_gradient, modules))
         loss = self.loss
-        if isinstance(loss, nn.Module):
-            needs_gradient = needs_gradient or _trains(loss.parameters())
         call = None
         if loss is not None:
             call = with_arguments(loss, loss_arguments) if loss_arguments else loss
-        stages.append(RunStage(self.chain.stages[-1].name, call, needs_gradient))
+        modules = StageModules(call)
+        needs_gradient = needs_gradient or modules.is_trained
+        stages.append(RunStage(self.chain.stages[-1].name, call, needs_gradient, modules))
         return stages
 
-    def _resident(self) -> frozenset[int]:
-        if not any(self._plan.movable):
+    def _resident(self, stages: Sequence[RunStage]) -> frozenset[int]:
+        if Movement.ALL not in self._plan.moves:
             return frozenset()
-        return frozenset(
-            storage_bytes(
-                tensor
-                for part in self.modules()
-                for tensor in (*part._parameters.values(), *part._buffers.values())
-                if tensor is not None
-            )
-        )
+        tensors = [tensor for stage in stages for tensor in stage.modules.parameters]
+        tensors += [buffer for stage in stages for _, _, buffer in stage.modules.buffers()]
+        return frozenset([tensor.untyped_storage().data_ptr() for tensor in tensors])
 
     def _check_arguments(self, model_input: object, loss_arguments: tuple[Any, ...]) -> None:
         # Hooks may have come since the module was made.
@@ -259,10 +256,6 @@ def with_arguments(loss: Loss, arguments: tuple[Any, ...]) -> Callable[[Tensor],
         stage: Callable[[Tensor], Tensor] = _LossStage(loss, arguments)
         return stage
     return lambda output: loss(output, *arguments)
-
-
-def _trains(parameters: Iterable[Tensor]) -> bool:
-    return any(parameter.requires_grad for parameter in parameters)
 
 
 class _RunBelow(torch.autograd.Function):

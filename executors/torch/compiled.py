@@ -59,7 +59,8 @@ def compiled(
         Any module that compiles into one graph. It is shared, not copied.
     memory
         The limit: bytes (``"8GiB"``), or a share (``"60%"``) of the measured peak of the same graph
-        compiled without recomputation, which is one more compilation.
+        compiled without recomputation, which is one more compilation. Or a `Card`, less what is
+        resident on it: by default what the graph is given, parameters, buffers and inputs.
     method
         Method of remat-graph; `exact` by default.
     time_limit, most_moves, gap

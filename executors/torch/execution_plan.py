@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.replay import Rule
@@ -14,6 +15,19 @@ from jettison.schedules.remat_offload.transfer_operation import TransferOperatio
 from jettison.torch.errors import ExecutionError
 
 Operation = ChainOperation | TransferOperation
+
+
+class Movement(Enum):
+    """Tensors that leave memory between the ``F_all`` of a stage and its ``B``."""
+
+    NONE = auto()
+    """Nothing: the graph may keep all that it has read."""
+
+    INPUT = auto()
+    """The input. The backward operation is given the one that is made again or comes back."""
+
+    ALL = auto()
+    r"""All that the stage has saved, :math:`\bar a^\ell`, and perhaps the input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +40,28 @@ class ExecutionPlan:
         The sequence; it must be one that the replay accepts.
     releases
         For each operation, the offloads that have to be complete before it: it takes memory that
-        they give back.
-    movable
-        For each operation, whether it is an ``F_all`` of which something leaves memory before
-        ``B``: :math:`\bar a^\ell`, or the input that its graph has read. The graph must not keep
-        an input that is dropped: the backward operation is given the one that is made again.
-    repeated
-        The stages that run forward more than once.
+        they give back. What has left is held until the limit is reached, which costs no time and
+        spares the device from waiting: the measured peak is near the limit, and not at the peak
+        that the replay predicts, where that is less.
+    awaits
+        For each operation, the tensors that it reads and that may be on their way back then.
+    moves
+        For each operation that is an ``F_all``, what leaves memory before ``B``.
+    runs
+        How often each stage runs forward.
     delivery
         Number of operations up to the end of the first forward operation of the loss.
+    backward_ends
+        Number of operations up to the end of the backward operation of each stage.
     """
 
     operations: tuple[Operation, ...]
     releases: tuple[tuple[Tensor, ...], ...]
-    movable: tuple[bool, ...]
-    repeated: frozenset[int]
+    awaits: tuple[tuple[Tensor, ...], ...]
+    moves: tuple[Movement, ...]
+    runs: Mapping[int, int]
     delivery: int
+    backward_ends: Mapping[int, int]
 
     @classmethod
     def of(
@@ -58,14 +78,21 @@ class ExecutionPlan:
         return cls(
             operations=tuple(operations),
             releases=_releases(operations, chain, memory_bytes),
-            movable=tuple(_is_movable(operations, place) for place in range(len(operations))),
-            repeated=frozenset(stage for stage, count in forwards.items() if count > 1),
+            awaits=_awaits(operations),
+            moves=tuple(_movement(operations, place) for place in range(len(operations))),
+            runs=forwards,
             delivery=1
             + next(
                 place
                 for place, operation in enumerate(operations)
                 if _is_forward(operation, len(chain))
             ),
+            backward_ends={
+                operation.stage: end
+                for end, operation in enumerate(operations, start=1)
+                if isinstance(operation, ChainOperation)
+                and operation.kind is ChainOperationKind.BACKWARD
+            },
         )
 
 
@@ -73,14 +100,34 @@ def _is_forward(operation: Operation, stage: int) -> bool:
     return (
         isinstance(operation, ChainOperation)
         and operation.stage == stage
-        and operation.kind is not ChainOperationKind.BACKWARD
+        and operation.kind not in {ChainOperationKind.BACKWARD, ChainOperationKind.DROP}
     )
 
 
-def _is_movable(operations: Sequence[Operation], place: int) -> bool:
+def _awaits(operations: Sequence[Operation]) -> tuple[tuple[Tensor, ...], ...]:
+    arriving: set[Tensor] = set()
+    awaits = []
+    for operation in operations:
+        awaited: tuple[Tensor, ...] = ()
+        if isinstance(operation, TransferOperation):
+            if operation.kind.is_prefetch:
+                arriving.add(operation.tensor)
+        elif operation.kind is not ChainOperationKind.DROP:
+            number = operation.stage
+            read = (
+                Tensor(TensorKind.PLAIN, number - 1),
+                Tensor(TensorKind.SAVED, number - 1),
+                Tensor(TensorKind.SAVED, number),
+            )
+            awaited = tuple(tensor for tensor in read if tensor in arriving)
+        awaits.append(awaited)
+    return tuple(awaits)
+
+
+def _movement(operations: Sequence[Operation], place: int) -> Movement:
     start = operations[place]
     if str(start) != f"{ChainOperationKind.FORWARD_ALL} {start.stage}":
-        return False
+        return Movement.NONE
     number = start.stage
     saved = Tensor(TensorKind.SAVED, number)
     inputs = {Tensor(TensorKind.PLAIN, number - 1), Tensor(TensorKind.SAVED, number - 1)}
@@ -88,16 +135,19 @@ def _is_movable(operations: Sequence[Operation], place: int) -> bool:
         ChainOperation(ChainOperationKind.FORWARD_NONE, number),
         ChainOperation(ChainOperationKind.DROP, number - 1),
     }
+    found = Movement.NONE
     for operation in operations[place + 1 :]:
         if isinstance(operation, TransferOperation):
-            if operation.tensor == saved or operation.tensor in inputs:
-                return True
+            if operation.tensor == saved:
+                return Movement.ALL
+            if operation.tensor in inputs:
+                found = Movement.INPUT
         elif operation == ChainOperation(ChainOperationKind.BACKWARD, number):
-            return False
+            break
         elif _is_forward(operation, number - 1) or operation in dropping:
             # The input is dropped or computed again: the graph must not keep the old one.
-            return True
-    return False
+            found = Movement.INPUT
+    return found
 
 
 def _releases(

@@ -116,10 +116,13 @@ class CudaHostCopies:
         self._out = torch.cuda.Stream(device)
         self._back = torch.cuda.Stream(device)
         self._copies: dict[Name, list[torch.Tensor]] = {}
-        # The last copy in each direction; an event that is in `_arriving` has not been awaited.
+        # The last copy of a name in each direction. Copies of one direction end in the order in
+        # which they begin, so that whoever waits for one has waited for all before it.
         self._copied: dict[Name, torch.cuda.Event] = {}
         self._arrived: dict[Name, torch.cuda.Event] = {}
-        self._arriving: set[Name] = set()
+        # Copies that the computing stream has not waited for, in that order.
+        self._departing: dict[Name, None] = {}
+        self._arriving: dict[Name, None] = {}
         self._current: set[Name] = set()
         self._leaving: dict[Name, Storages] = {}
 
@@ -143,12 +146,15 @@ class CudaHostCopies:
             for copy, source in zip(copies, sources, strict=True):
                 copy.copy_(source, non_blocking=True)
             self._copied[name] = self._out.record_event()
+        self._departing.pop(name, None)
+        self._departing[name] = None
         self._current.add(name)
 
     def release(self, name: Name) -> None:
         """Make the computing stream wait for the copy, after which it may reuse the memory."""
-        if self._leaving.pop(name, None) is not None:
+        if self._leaving.pop(name, None) is not None and name in self._departing:
             torch.cuda.current_stream(self._device).wait_event(self._copied[name])
+            _remove_up_to(name, self._departing)
 
     def prefetch(self, name: Name, into: Storages | None = None) -> Storages:
         """Copy back on the incoming stream, into memory that the computing stream allocates."""
@@ -169,14 +175,15 @@ class CudaHostCopies:
                     # Dropped before anything waited for it, its memory is not reused too early.
                     target.record_stream(self._back)
             self._arrived[name] = self._back.record_event()
-        self._arriving.add(name)
+        self._arriving.pop(name, None)
+        self._arriving[name] = None
         return [target.untyped_storage() for target in targets]
 
     def await_arrival(self, name: Name) -> None:
         """Make the computing stream wait for the copy, once."""
         if name in self._arriving:
-            self._arriving.discard(name)
             torch.cuda.current_stream(self._device).wait_event(self._arrived[name])
+            _remove_up_to(name, self._arriving)
 
     def is_arriving(self, name: Name) -> bool:
         """Tell whether nothing has waited for a copy back."""
@@ -192,6 +199,14 @@ class CudaHostCopies:
             if name in events:
                 events[name].synchronize()
         return [copy.untyped_storage() for copy in self._copies[name]]
+
+
+def _remove_up_to(last: Name, names: dict[Name, None]) -> None:
+    """Remove names in order, up to and with the last."""
+    for name in list(names):
+        del names[name]
+        if name == last:
+            return
 
 
 def _as_bytes(storages: Sequence[torch.UntypedStorage], device: torch.device) -> list[torch.Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jettison.instances.core.card import as_card
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.certified import class_suffix
@@ -24,6 +25,9 @@ def no_schedule_error(problem: Problem, result: Result, besides_bytes: int = 0) 
         expected = f"give at least {least} bytes"
     else:
         expected = f"give at least {least} bytes, and perhaps more"
+    card = as_card(problem.memory)
+    if card is not None and least is not None:
+        expected += f", for which a card of {card.with_plan(least)} bytes would do"
     if proof is not None and proof.valid_for is not ScheduleClass.ALL:
         expected += f", or use another method: this is{class_suffix(proof)}"
     return InputError(

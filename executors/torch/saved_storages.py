@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,8 +11,7 @@ from torch import Tensor
 from jettison.torch.errors import ExecutionError
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Location of a tensor in its storage; the view may be conjugated or negated."""
 
     dtype: torch.dtype
@@ -26,12 +25,12 @@ class Place:
     def of(cls, tensor: Tensor) -> Place:
         """Return the place of a dense tensor."""
         return cls(
-            dtype=tensor.dtype,
-            offset=int(tensor.storage_offset()),
-            size=tuple(tensor.size()),
-            stride=tuple(tensor.stride()),
-            conjugated=bool(tensor.is_conj()),
-            negated=bool(tensor.is_neg()),
+            tensor.dtype,
+            tensor.storage_offset(),
+            tensor.size(),
+            tensor.stride(),
+            tensor.is_conj(),
+            tensor.is_neg(),
         )
 
     def on(self, storage: torch.UntypedStorage) -> Tensor:
@@ -52,20 +51,22 @@ class _Cell:
         self.storage = storage
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(NamedTuple):
     """Saved tensor: its place in the storage of a cell."""
 
     place: Place
     cell: _Cell
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """Saved tensor that does not move, with its version when it was saved."""
 
     tensor: Tensor
     version: int
+
+
+# Tensors of other types may be more than a place in a storage.
+_PLAIN_TYPES = frozenset({Tensor, torch.nn.Parameter})
 
 
 class SavedStorages:
@@ -86,10 +87,12 @@ class SavedStorages:
     stage_input
         The input of the stage.
     resident
-        Addresses of the storages that stay in memory anyway.
+        Addresses of the storages that stay in memory anyway; None if all do but that of the input,
+        which is computed again, or comes back, before the backward operation. Then the graph keeps
+        its tensors, which takes less time than finding their places.
     """
 
-    def __init__(self, stage_input: Tensor, resident: frozenset[int]) -> None:
+    def __init__(self, stage_input: Tensor, resident: frozenset[int] | None) -> None:
         self._resident = resident
         self._input = _Cell(None)
         self._input_address = stage_input.untyped_storage().data_ptr()
@@ -98,19 +101,27 @@ class SavedStorages:
         self._by_address: dict[int, weakref.ref[_Cell]] = {}
         self._device = stage_input.device
         # Until the forward operation ends: what was saved, and its version then.
-        self._versions: list[tuple[Tensor, int]] = []
+        self._versions: list[_Kept] = []
 
     def pack(self, tensor: Tensor) -> Packed | _Kept:
         """Return the place of a tensor; the tensor itself where a place cannot describe it."""
+        kept = _Kept(tensor.detach(), tensor._version)
         if (
-            type(tensor) not in {Tensor, torch.nn.Parameter}
+            type(tensor) not in _PLAIN_TYPES
             or tensor.layout != torch.strided
             or tensor.device != self._device
-            or tensor.untyped_storage().data_ptr() in self._resident | {0}
         ):
-            return _Kept(tensor.detach(), tensor._version)
-        self._versions.append((tensor.detach(), tensor._version))
-        return Packed(Place.of(tensor), self._cell(tensor.untyped_storage()))
+            return kept
+        storage = tensor.untyped_storage()
+        address = storage.data_ptr()
+        if self._resident is None:
+            is_moving = address == self._input_address
+        else:
+            is_moving = address not in self._resident
+        if not is_moving or not address:
+            return kept
+        self._versions.append(kept)
+        return Packed(Place.of(tensor), self._cell(address, storage))
 
     def unpack(self, packed: Packed | _Kept) -> Tensor:
         """Return the tensor at a place; its storage must be in memory.
@@ -123,8 +134,9 @@ class SavedStorages:
         if isinstance(packed, _Kept):
             if packed.tensor._version != packed.version:
                 raise ExecutionError(
-                    "a buffer was modified in place between the forward and the backward part of "
-                    "the step, which needs it as it was; modify it afterwards"
+                    "what a stage has saved, or a buffer was modified in place between the forward "
+                    "and the backward part of the step, which needs it as it was; modify it "
+                    "afterwards, or a clone() of it"
                 )
             return packed.tensor
         storage = packed.cell.storage
@@ -134,6 +146,11 @@ class SavedStorages:
                 "a stage must not hand tensors to others past their inputs"
             )
         return packed.place.on(storage)
+
+    @property
+    def moves(self) -> bool:
+        """Whether anything can leave memory, the output included."""
+        return self._resident is not None
 
     def check_versions(self) -> None:
         """Check, when the forward operation ends, that it has not written to its saved tensors.
@@ -158,9 +175,10 @@ class SavedStorages:
         An output that is a view of the input is a part of what is saved, as if it were a copy: it
         has to come back also where the input does not.
         """
-        cell = self._cell(output.untyped_storage())
+        storage = output.untyped_storage()
+        cell = self._cell(storage.data_ptr(), storage)
         if cell is self._input:
-            cell = self._new_cell(output.untyped_storage())
+            cell = self._new_cell(storage)
         return Packed(Place.of(output), cell)
 
     def use_input(self, stage_input: Tensor | None) -> None:
@@ -184,8 +202,7 @@ class SavedStorages:
     def _living(self) -> list[_Cell]:
         return [cell for found in self._cells if (cell := found()) is not None]
 
-    def _cell(self, storage: torch.UntypedStorage) -> _Cell:
-        address = storage.data_ptr()
+    def _cell(self, address: int, storage: torch.UntypedStorage) -> _Cell:
         if address == self._input_address:
             return self._input
         found = self._by_address.get(address)

@@ -11,17 +11,18 @@ from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
-from jettison.schedules.remat_chain.contents import Tensor as Name
 from jettison.schedules.remat_chain.contents import TensorKind
 from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.remat_offload.transfer_operation import TransferOperation
 from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.errors import ExecutionError
-from jettison.torch.execution_plan import ExecutionPlan
+from jettison.torch.execution_plan import ExecutionPlan, Movement
+from jettison.torch.generator_log import GeneratorLog
 from jettison.torch.host_copies import host_copies
 from jettison.torch.saved_storages import Place, SavedStorages
 from jettison.torch.stage_graph import StageGraph
-from jettison.torch.stage_runner import GeneratorLog, StageCall, StageRunner
+from jettison.torch.stage_modules import StageModules
+from jettison.torch.stage_runner import StageCall, StageRunner
 from jettison.torch.step_conditions import StepConditions
 
 
@@ -37,11 +38,14 @@ class RunStage:
         The module, or the loss; None for a loss that the caller computes.
     needs_gradient
         Whether its output depends on anything that is trained.
+    modules
+        The modules of `call`.
     """
 
     name: str
     call: StageCall | None
     needs_gradient: bool
+    modules: StageModules
 
 
 class ScheduleRun:
@@ -62,7 +66,8 @@ class ScheduleRun:
     loss_arguments
         Further arguments of the loss, which its call takes.
     resident
-        Addresses of the storages of all parameters and buffers; only used where something moves.
+        Addresses of the storages of all parameters and buffers; only used where something moves
+        that a stage has saved.
     """
 
     def __init__(
@@ -74,13 +79,15 @@ class ScheduleRun:
         resident: frozenset[int],
     ) -> None:
         autocast = AutocastState.current(model_input.device)
-        log = GeneratorLog()
+        self._log = log = GeneratorLog()
         self._plan = plan
         self._stages = stages
         self._runners = [
             None
             if stage.call is None
-            else StageRunner(stage.name, stage.call, autocast, log, repeats=number in plan.repeated)
+            else StageRunner(
+                stage.name, stage.call, autocast, log, stage.modules, runs=plan.runs[number]
+            )
             for number, stage in enumerate(stages, start=1)
         ]
         self._input_needs_gradient = bool(model_input.requires_grad)
@@ -106,6 +113,7 @@ class ScheduleRun:
         """Run up to the loss."""
         with torch.no_grad():
             self._run_to(self._plan.delivery)
+        self._log.settle()
         modules = (stage.call for stage in self._stages if isinstance(stage.call, nn.Module))
         self._conditions = StepConditions(modules, self._arguments)
 
@@ -130,8 +138,7 @@ class ScheduleRun:
         last = len(self._stages)
         if self._stages[-1].call is None:
             last -= 1
-        backward = ChainOperation(ChainOperationKind.BACKWARD, last)
-        self._run_backward_to(self._plan.operations.index(backward) + 1)
+        self._run_backward_to(self._plan.backward_ends[last])
 
     def finish_backward(self) -> Tensor | None:
         """Run the rest; return the gradient of the model's input, or None if none is needed."""
@@ -164,30 +171,28 @@ class ScheduleRun:
             raise
 
     def _run_to(self, end: int) -> None:
+        plan = self._plan
         while self._position < end:
-            operation = self._plan.operations[self._position]
-            for name in self._plan.releases[self._position]:
+            position = self._position
+            operation = plan.operations[position]
+            # The last one has begun last, and who waits for it has waited for all.
+            for name in reversed(plan.releases[position]):
                 self._copies.release(name)
+            for name in plan.awaits[position]:
+                self._copies.await_arrival(name)
             if isinstance(operation, ChainOperation):
-                self._compute(operation, movable=self._plan.movable[self._position])
+                self._compute(operation, plan.moves[position])
             else:
                 self._transfer(operation)
             self._position += 1
 
-    def _compute(self, operation: ChainOperation, *, movable: bool) -> None:
+    def _compute(self, operation: ChainOperation, movement: Movement) -> None:
         number = operation.stage
-        if operation.kind is ChainOperationKind.DROP:
-            self._drop(number)
-            return
-        for name in (
-            Name(TensorKind.PLAIN, number - 1),
-            Name(TensorKind.SAVED, number - 1),
-            Name(TensorKind.SAVED, number),
-        ):
-            self._copies.await_arrival(name)
         match operation.kind:
+            case ChainOperationKind.DROP:
+                self._drop(number)
             case ChainOperationKind.FORWARD_ALL:
-                self._forward_all(number, movable=movable)
+                self._forward_all(number, movement)
             case ChainOperationKind.FORWARD_CHECKPOINT:
                 self._forward_plain(number)
             case ChainOperationKind.FORWARD_NONE:
@@ -196,7 +201,7 @@ class ScheduleRun:
             case ChainOperationKind.BACKWARD:
                 self._backward(number)
 
-    def _forward_all(self, number: int, *, movable: bool) -> None:
+    def _forward_all(self, number: int, movement: Movement) -> None:
         runner = self._runners[number - 1]
         if runner is None:
             self._deliver(number, self._activation(number - 1))
@@ -205,7 +210,10 @@ class ScheduleRun:
         needs_gradient = self._needs_gradient(number - 1) and (
             stage_input.is_floating_point() or stage_input.is_complex()
         )
-        saved = SavedStorages(stage_input, self._resident) if movable else None
+        saved = None
+        if movement is not Movement.NONE:
+            resident = self._resident if movement is Movement.ALL else None
+            saved = SavedStorages(stage_input, resident)
         graph = StageGraph(
             runner.run_checked,
             stage_input,

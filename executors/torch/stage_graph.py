@@ -65,8 +65,8 @@ class StageGraph:
         # A detached tensor shares the version counter: a caller who changes it in place is told.
         self._output: Tensor | None = output.detach()
         self._place: Packed | None = None
-        if saved is not None:
-            self._place = saved.add_output(output.detach())
+        if saved is not None and saved.moves:
+            self._place = saved.add_output(self._output)
 
     @property
     def output(self) -> Tensor:
@@ -115,6 +115,6 @@ class StageGraph:
         return self._of_input.take()
 
     def _movable(self) -> SavedStorages:
-        if self._saved is None:
+        if self._saved is None or not self._saved.moves:
             raise ExecutionError("a stage was recorded as one that stays in memory")
         return self._saved

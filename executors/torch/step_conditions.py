@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from torch import Tensor, nn
 
 from jettison.torch.errors import ExecutionError
+from jettison.torch.stage_modules import parameters_of, parts_of
 
 
 class UnchangedTensors:
@@ -14,7 +15,7 @@ class UnchangedTensors:
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:
         self._tensors = tuple(tensors)
-        self._versions = [int(tensor._version) for tensor in self._tensors]
+        self._versions = [tensor._version for tensor in self._tensors]
 
     def check(self, now: Sequence[Tensor]) -> None:
         """Check that the tensors are the same, and have not been written to.
@@ -24,10 +25,10 @@ class UnchangedTensors:
         ExecutionError
             If one is another tensor, or has been written to.
         """
-        if len(now) != len(self._tensors) or any(
-            tensor is not held or tensor._version != version
-            for tensor, held, version in zip(now, self._tensors, self._versions, strict=True)
-        ):
+        are_same = len(now) == len(self._tensors)
+        for tensor, held, version in zip(now, self._tensors, self._versions, strict=False):
+            are_same = are_same and tensor is held and tensor._version == version
+        if not are_same:
             raise ExecutionError(
                 "a parameter, an input or a buffer was modified in place or replaced between the "
                 "forward and the backward part of the step, which reads it again; modify it "
@@ -76,13 +77,8 @@ class StepConditions:
 
 def _found(modules: Sequence[nn.Module]) -> tuple[list[Tensor], list[bool]]:
     """Return the parameters, the training modes of modules, and which parameters are trained."""
-    parameters: list[Tensor] = []
-    flags: list[bool] = []
-    for module in modules:
-        for part in module.modules():
-            flags.append(part.training)
-            for parameter in part._parameters.values():
-                if parameter is not None:
-                    parameters.append(parameter)
-                    flags.append(bool(parameter.requires_grad))
+    parts = parts_of(modules)
+    parameters = parameters_of(parts)
+    flags = [part.training for part in parts]
+    flags += [parameter.requires_grad for parameter in parameters]
     return parameters, flags

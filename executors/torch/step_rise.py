@@ -54,6 +54,8 @@ def step_rise_bytes(
                 rise_bytes = known.backward_bytes
             case _:
                 rise_bytes = 0
+        looking_bytes = storages.stored_bytes + gradient_bytes + kept.looking_bytes(operation)
+        peak_bytes = max(peak_bytes, looking_bytes)
         beside_bytes = kept.beside_bytes(operation)
         there_bytes = storages.stored_bytes + gradient_bytes + beside_bytes
         peak_bytes = max(peak_bytes, there_bytes + rise_bytes)
@@ -122,9 +124,9 @@ def _refuse(rule: Rule, tensor: str) -> None:
 class _Kept:
     """Memory that the executor keeps so that stages can run again, as `StageRunner` does it.
 
-    The first run of a stage that will run again keeps its buffers and the state of the generator,
-    which it shares with the one before if nothing was drawn since. A repeated run keeps the present
-    state and works on a second copy of the buffers, until it ends.
+    The first run of a stage that will run again keeps its buffers and the state of the generator;
+    the state only until it ends, if nothing was drawn from it. A repeated run of a stage that draws
+    keeps the present state until it ends; all but the last work on a second copy of the buffers.
     """
 
     def __init__(
@@ -134,30 +136,45 @@ class _Kept:
         rises: Sequence[StageRises],
         buffer_bytes: Sequence[int],
     ) -> None:
-        runs = Counter(operation.stage for operation in operations if _is_forward(operation))
-        self._repeated = {stage for stage, count in runs.items() if count > 1}
+        self._runs_left = Counter(
+            operation.stage for operation in operations if _is_forward(operation)
+        )
         self._rises = rises
         self._buffer_bytes = buffer_bytes
         on_host = chain.provenance.device_kind == "cpu"
         self._state_bytes = torch.get_rng_state().nbytes if on_host else 0
         self._seen: set[int] = set()
-        self._is_drawn = True
-        self._held_bytes = 0
+        # The state that the last stage has found, as long as it is not known to be kept.
+        self._held_bytes = self._last_bytes = 0
+        self._is_to_be_looked_at = False
+
+    def looking_bytes(self, operation: ChainOperation) -> int:
+        """Return what is kept while the present state is compared with that of the last stage.
+
+        That is before the next forward operation begins.
+        """
+        is_looking = self._is_to_be_looked_at and _is_forward(operation)
+        return self._held_bytes + self._last_bytes + is_looking * self._state_bytes
 
     def beside_bytes(self, operation: ChainOperation) -> int:
         """Begin an operation, the next in order; return what is kept while it runs."""
         stage = operation.stage
         if not _is_forward(operation):
-            return self._held_bytes
+            return self._held_bytes + self._last_bytes
+        state_bytes = self._state_bytes if self._rises[stage - 1].generator_bytes else 0
         buffer_bytes = self._buffer_bytes[stage - 1]
+        self._last_bytes = 0
+        self._is_to_be_looked_at = False
+        self._runs_left[stage] -= 1
         if stage in self._seen:
-            return self._held_bytes + self._state_bytes + buffer_bytes
+            return self._held_bytes + state_bytes + buffer_bytes * (self._runs_left[stage] > 0)
         self._seen.add(stage)
-        if stage in self._repeated:
-            self._held_bytes += buffer_bytes + self._is_drawn * self._state_bytes
-            self._is_drawn = False
-        self._is_drawn |= self._rises[stage - 1].generator_bytes > 0
-        return self._held_bytes
+        if not self._runs_left[stage]:
+            return self._held_bytes
+        self._last_bytes = self._state_bytes - state_bytes
+        self._is_to_be_looked_at = True
+        self._held_bytes += buffer_bytes + state_bytes
+        return self._held_bytes + self._last_bytes
 
 
 def _is_forward(operation: ChainOperation) -> bool:

@@ -68,7 +68,7 @@ def plain_losses(model: Any, x: Any, labels: Any, steps: int) -> list[float]:
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
     return losses
 
 

@@ -110,8 +110,7 @@ def test_states_of_the_generator_are_counted_once_for_each_stage_that_draws() ->
     chain = profiled(model, batch, ParameterGradients.NEW)
     state = torch.get_rng_state().nbytes
     assert [stage[4] for stage in chain.provenance.rises.values()] == [0, state, 0, state, 0, 0]
-    # All but the loss run twice. The first of them keeps the state that it found, the third and the
-    # last too, as the one before each has drawn.
+    # All but the loss run twice. The two that draw keep the states that they found.
     twice = sequence(
         "F_ck 1, F_ck 2, F_ck 3, F_ck 4, F_ck 5, F_all 6, B 6, "
         "F_all 5, B 5, F_all 4, B 4, F_all 3, B 3, F_all 2, B 2, F_all 1, B 1"
@@ -120,7 +119,7 @@ def test_states_of_the_generator_are_counted_once_for_each_stage_that_draws() ->
         model, RematChain(chain, 10**6), twice, loss=squares
     )
     rise = measured_rise_bytes(scheduled, batch, ParameterGradients.NEW)
-    # A repeated run sets the present state aside.
+    # Beside them is the one that the fifth found, while it is compared with the present one.
     assert 4 * state < rise < 5 * state
     assert scheduled.predicted.rise_bytes == pytest.approx(rise, abs=64)
 

@@ -19,8 +19,10 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from jettison.instances.core.card import Card, Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount, Memory, Share, parse_memory
+from jettison.instances.profilers.torch_graphs.storages import storage_bytes
 from jettison.torch.compilation.no_plan import NoPlanError, bytes_in_words
 from jettison.torch.compilation.partitioner import EVERYTHING, Partitioner
 from jettison.torch.compilation.solved_plan import SolvedPlan
@@ -171,6 +173,8 @@ class FittedGraph:
             report.limit_bytes = int(memory.of_peak * peak)
             if peak <= report.limit_bytes:
                 return self._choose(compiled, everything)
+        elif isinstance(memory, Card):
+            report.limit_bytes = memory.on(_resident(arguments)).limit_bytes
         else:
             assert isinstance(memory, Amount)
             report.limit_bytes = memory.size_bytes
@@ -258,6 +262,12 @@ class FittedGraph:
         )
 
 
+def _resident(arguments: Sequence[Any]) -> Resident:
+    """Return what a graph is given: parameters, buffers and inputs, which no plan counts."""
+    given = (item for item in arguments if isinstance(item, Tensor))
+    return Resident.recorded(sum(storage_bytes(given).values()))
+
+
 def _twin(module: fx.GraphModule) -> fx.GraphModule:
     """Return a module with a graph of its own: compilers change what they are given."""
     twin = fx.GraphModule(module, copy.deepcopy(module.graph))
@@ -290,13 +300,15 @@ def as_limit(memory: str | int | Memory) -> Memory:
     Raises
     ------
     InputError
-        If it is neither an amount nor a share.
+        If it is neither an amount nor a share nor a card.
     """
-    limit = parse_memory(memory)
-    if not isinstance(limit, Amount | Share):
+    # What is resident on a card is known when the graph is called.
+    limit = memory if isinstance(memory, Card) else parse_memory(memory)
+    if not isinstance(limit, Amount | Share | Card):
         raise InputError(
             f"{limit}",
             field="memory",
-            expected="write an amount (8GiB) or a share of the peak without recomputation (60%)",
+            expected="write an amount (8GiB), a share of the peak without recomputation (60%), or "
+            "a card (card=96GiB:resident=3GiB)",
         )
     return limit

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
+from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount, Memory, amount_or_share, bytes_of
 from jettison.instances.core.units import format_bytes
@@ -27,7 +28,7 @@ class Planning:
     Attributes
     ----------
     memory
-        Limit on the peak: bytes, or a share of the peak without recomputation.
+        Limit on the peak: bytes, a share of the peak without recomputation, or a card.
     method, time_limit_s, gap
         As in `solve`.
     most_moves
@@ -47,7 +48,10 @@ class Planning:
             return store_all_bytes(joint)
 
         memory = amount_or_share(
-            self.memory, peak, "write an amount (4GiB) or a share of the peak (60%)"
+            self.memory,
+            peak,
+            "write an amount (4GiB) or a share of the peak (60%)",
+            lambda: Resident.recorded(joint.graph.resident_bytes),
         )
         return bytes_of(memory, peak)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,11 +12,12 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
 from jettison.schedules.training_chain.event import StageTensor
+from jettison.torch.generator_log import GeneratorLog
 from jettison.torch.host_copies import HostCopies
 from jettison.torch.saved_storages import Place, SavedStorages
 from jettison.torch.schedule_run import RunStage
 from jettison.torch.stage_graph import StageGraph
-from jettison.torch.stage_runner import GeneratorLog, StageRunner
+from jettison.torch.stage_runner import StageRunner
 
 
 class StepActivations:
@@ -35,8 +36,8 @@ class StepActivations:
         Further arguments of the loss, which stay as well.
     copies
         The device's transfers.
-    repeated
-        Stages that run forward more than once.
+    runs
+        How often each stage runs forward.
     stays
         Returns the tensors of a stage that its graph may hold: parameters and buffers.
     """
@@ -47,7 +48,7 @@ class StepActivations:
         model_input: Tensor,
         loss_arguments: Sequence[Any],
         copies: HostCopies,
-        repeated: frozenset[int],
+        runs: Mapping[int, int],
         stays: Callable[[int], Sequence[Tensor]],
     ) -> None:
         autocast = AutocastState.current(model_input.device)
@@ -56,8 +57,9 @@ class StepActivations:
         self._runners = []
         for number, stage in enumerate(stages, start=1):
             assert stage.call is not None
-            runs_again = number in repeated
-            runner = StageRunner(stage.name, stage.call, autocast, log, repeats=runs_again)
+            runner = StageRunner(
+                stage.name, stage.call, autocast, log, stage.modules, runs=runs[number]
+            )
             self._runners.append(runner)
         self._input = model_input.detach()
         self._arguments = [item for item in loss_arguments if isinstance(item, Tensor)]

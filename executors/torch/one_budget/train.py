@@ -91,7 +91,8 @@ def train_in_one_budget(
         A module or function of the output and further arguments.
     memory
         Bytes of the device (``"8GiB"``), or a share of the peak of a step that keeps everything
-        there (``"50%"``).
+        there (``"50%"``). Or a `Card`, less what is resident on it: nothing by default, as all
+        tensors are planned; the context of CUDA and workspaces are not.
     bandwidth
         Bandwidth of the link to the host, each way (``"12GB/s"``).
     sample_input, sample_loss_arguments

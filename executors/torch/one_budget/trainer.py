@@ -37,6 +37,7 @@ from jettison.torch.one_budget.model_parts import (
 )
 from jettison.torch.one_budget.stage_weights import OptimizerOf, Settings, StageWeights
 from jettison.torch.schedule_run import RunStage
+from jettison.torch.stage_modules import StageModules
 
 _FORWARD, _ALL = TrainingEventKind.FORWARD, TrainingEventKind.FORWARD_ALL
 
@@ -173,8 +174,7 @@ class OneBudgetTrainer(Uncopied):
         self._copies = host_copies(self._device)
         self._host = host_processor(self._device)
         self._order = issue_order(schedule, verdict, sizes_of_tensors(self.chain))
-        runs = Counter(event.stage for event in schedule.events if event.kind.is_forward)
-        self._repeated = frozenset(stage for stage, count in runs.items() if count > 1)
+        self._runs = Counter(event.stage for event in schedule.events if event.kind.is_forward)
         self._weights = self._place(parameters, optimizer)
         self._is_usable = True
         self._activations: StepActivations | None = None
@@ -335,7 +335,7 @@ class OneBudgetTrainer(Uncopied):
             batch,
             loss_arguments,
             self._copies,
-            self._repeated,
+            self._runs,
             self._staying,
         )
         loss: Tensor | None = None
@@ -405,7 +405,7 @@ class OneBudgetTrainer(Uncopied):
             call = module
             if given is self.chain.stages[-1] and loss_arguments:
                 call = with_arguments(module, tuple(loss_arguments))
-            stages.append(RunStage(given.name, call, needs_gradient))
+            stages.append(RunStage(given.name, call, needs_gradient, StageModules(call)))
         return stages
 
     def _staying(self, number: int) -> list[Tensor]:
