@@ -21,6 +21,7 @@ from jettison.solvers.core.solve import bound_with
 
 MOST_STAGES = 60
 MOST_GRAPH_STAGES = 16
+LARGEST_BYTES = 25_000
 TIME_LIMIT_S = 20.0
 Case = tuple[str, str, Resources, str]
 
@@ -68,9 +69,13 @@ def main(folder: Path) -> None:
             continue
         path = folder / f"{problem_name}-{name}.gz"
         certificate.save(path)
+        size_bytes = path.stat().st_size
+        is_kept = size_bytes < LARGEST_BYTES
+        if not is_kept:
+            path.unlink()
         print(
             f"{problem_name} {name}: {certificate.time_ns} ({certificate.valid_for}) of {said}, "
-            f"{path.stat().st_size} bytes, {seconds:.1f} s",
+            f"{size_bytes} bytes{'' if is_kept else ', too large to keep'}, {seconds:.1f} s",
             flush=True,
         )
 

@@ -60,7 +60,7 @@ _RESIDENT_SOURCES = {
     ResidentSource.GIVEN: "",
     ResidentSource.INSTANCE: ", as the instance records them",
     ResidentSource.ALL_PLANNED: ": all that the instance has is planned; --resident adds to it",
-    ResidentSource.NOT_RECORDED: ": the instance records none; --resident says how many there are",
+    ResidentSource.NOT_RECORDED: ": the instance records none",
 }
 
 

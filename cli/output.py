@@ -32,29 +32,50 @@ def print_table(
 ) -> None:
     """Print a table; columns whose header begins with a blank are aligned to the right.
 
-    Those are numbers, and stay on one line; texts are broken between words. A terminal too narrow
-    for that breaks the lines itself, and nothing is cut.
+    Those are numbers, and stay on one line; texts are broken between words. In a terminal that is
+    too narrow for the table columns stand closer, and headers of numbers are broken as well. What
+    is still wider is broken by the terminal itself, and nothing is cut.
     """
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for place, column in enumerate(columns):
-        is_number = column.startswith(" ")
-        texts = [column.strip(), *(row[place] for row in rows)]
-        pieces = texts if is_number else [word for text in texts for word in text.split()]
-        table.add_column(
-            column.strip(),
-            justify="right" if is_number else "left",
-            no_wrap=is_number,
-            min_width=max(map(cell_len, pieces), default=0),
-        )
-    for row in rows:
-        table.add_row(*row)
     console = Console(highlight=False, markup=False)
-    if not sys.stdout.isatty():
+    is_terminal = sys.stdout.isatty()
+    if not is_terminal:
         console.width = _WIDTH_OF_A_FILE
     # Measured where there is room for everything; else no more is asked for than there is.
     roomy = console.options.update(max_width=_WIDEST)
+    table = _table(columns, rows, title, is_narrow=False)
+    if is_terminal and console.measure(table, options=roomy).maximum > console.width:
+        table = _table(columns, rows, title, is_narrow=True)
     console.width = max(console.width, console.measure(table, options=roomy).minimum)
     console.print(table, crop=False)
+
+
+def _table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None, *, is_narrow: bool
+) -> Table:
+    table = Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        pad_edge=False,
+        collapse_padding=is_narrow,
+        show_edge=not is_narrow,
+    )
+    for place, column in enumerate(columns):
+        is_number = column.startswith(" ")
+        header = column.strip()
+        if is_number and is_narrow:
+            header = header.replace(" ", "\n")
+        values = [row[place] for row in rows]
+        pieces = values if is_number else [word for text in values for word in text.split()]
+        table.add_column(
+            header,
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            min_width=max(map(cell_len, [*pieces, *header.split("\n" if is_number else None)])),
+        )
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -198,6 +199,18 @@ def dask_pool(address: str) -> Iterator[DaskPool]:
             field="scheduler",
             expected="start one with `dask scheduler`, and give its address, tcp://HOST:8786",
         ) from None
-    with client:
+    with _said_once(), client:
         # What a worker was running that dies goes to another one; after some deaths, to none.
         yield DaskPool(client, client.get_executor())
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """Keep Dask's client from logging that the scheduler is gone, which the pool tells itself."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

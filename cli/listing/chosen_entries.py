@@ -28,8 +28,8 @@ def chosen_entries(
     kind, source
         The kind of instance, and ``measured``, ``imported`` or ``modelled``.
     device
-        Name of the device, or its first words: ``A100`` is A100-40 too. Upper and lower case are
-        the same.
+        Name of the device, or words of it that follow each other: ``A100`` is A100-40 too, and
+        ``H200`` is NVIDIA H200. Upper and lower case are the same.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def chosen_entries(
     if kind is not None:
         found = _matching(entries, "kind", kind, lambda entry: entry.kind, _is)
     if device is not None:
-        found = _matching(found, "device", device, lambda entry: entry.device_label, _begins)
+        found = _matching(found, "device", device, lambda entry: entry.device_label, _names)
     if source is not None:
         found = _matching(found, "source", source, lambda entry: entry.origin, _is)
     return tuple(found)
@@ -71,7 +71,8 @@ def _is(value: str, wanted: str) -> bool:
     return value == wanted
 
 
-def _begins(device: str, wanted: str) -> bool:
-    """Tell whether a device has this name, or one that begins with these words."""
+def _names(device: str, wanted: str) -> bool:
+    """Tell whether a device has this name, or one in which these words follow each other."""
     words, asked = (re.split("[ -]", name.lower()) for name in (device, wanted.strip()))
-    return words[: len(asked)] == asked
+    places = range(len(words) - len(asked) + 1)
+    return any(words[place : place + len(asked)] == asked for place in places)

@@ -29,7 +29,8 @@ def list_instances(
     device: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Only this device; the first word will do: A100, of A100-40 too."
+            metavar="NAME",
+            help="Only this device; a word of its name will do: A100, of A100-40 too.",
         ),
     ] = None,
     source: Annotated[
@@ -105,17 +106,8 @@ def list_cards(json: JsonOption = False) -> None:
         print_json({"cards": [asdict(card) for card in cards]})
         return
     print_table(
-        ["name", " usable", " bytes", "device", "source"],
-        [
-            [
-                card.name,
-                format_bytes(card.usable_bytes),
-                str(card.usable_bytes),
-                card.device,
-                card.source,
-            ]
-            for card in cards
-        ],
+        ["name", " usable", "device", "source"],
+        [[card.name, format_bytes(card.usable_bytes), card.device, card.source] for card in cards],
     )
 
 

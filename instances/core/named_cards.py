@@ -47,8 +47,11 @@ NAMED_CARDS = MappingProxyType(
         (
             _card("a100-40", 3950, "A100, 40 GB", "TianheWu/CoSeR#10"),
             _card("a100-80", 7925, "A100, 80 GB", "levihsu/OOTDiffusion#235"),
+            _card("gh200-96", 9450, "GH200, 96 GB", "vllm-project/vllm#9630"),
             _card("h100-80", 7911, "H100, 80 GB", "vllm-project/vllm#27508"),
             _card("h100-nvl-94", 9300, "H100 NVL, 94 GB", "ali-vilab/VACE#56"),
+            _card("h200-141", 13981, "H200, 141 GB", "vllm-project/vllm#34553"),
+            _card("rtx-2080", 776, "GeForce RTX 2080, 8 GB", "polarisZhao/PFLD-pytorch#10"),
             _card("rtx-3070", 778, "GeForce RTX 3070, 8 GB", "akshitac8/OW-DETR#46"),
             _card("rtx-3080", 978, "GeForce RTX 3080, 10 GB", "zai-org/CogVideo#34"),
             _card("rtx-3090", 2370, "GeForce RTX 3090, 24 GB", "GaoLii/DSP#10"),

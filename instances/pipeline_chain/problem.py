@@ -91,14 +91,17 @@ class PipelineChain:
         _check_count(self.chunks, "chunks", len(self.instance) // self.devices)
         if self.chunks > 1 and self.devices == 1:
             raise InputError(
-                f"{self.chunks} of one device", field="chunks", expected="give 2 devices or more"
+                f"{self.chunks} of each device, and there is one device",
+                field="chunks",
+                expected="give 2 devices or more, or 1 chunk",
             )
         if self.chunks > 1 and self.microbatches % self.devices:
             raise InputError(
-                f"{self.chunks} and {self.microbatches} micro-batches on {self.devices} devices",
+                f"{self.chunks} of each device need micro-batches in multiples of the "
+                f"{self.devices} devices, and there are {self.microbatches}",
                 field="chunks",
-                expected="interleave a multiple of as many micro-batches as there are devices, such"
-                f" as {-(-self.microbatches // self.devices) * self.devices}; or give 1",
+                expected="give "
+                f"{-(-self.microbatches // self.devices) * self.devices} micro-batches, or 1 chunk",
             )
         if self.bandwidth is not None:
             object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))

@@ -40,7 +40,7 @@ def printed_devices(replay: PipelineReplay) -> tuple[list[str], list[list[str]]]
                 str(found["stages"]),
                 str(found["in_flight"]),
                 *(format_ns(time) for time in times),
-                f"{100 * share:.1f} %",
+                f"{100 * share:.0f} %",
                 *(format_bytes(size) for size in sizes),
             ]
         )

@@ -7,6 +7,7 @@ for each.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -39,6 +40,8 @@ def in_plain_order(solve: Solve) -> Solve:
     With more chunks allowed, what it proves holds for plain 1F1B only, and is left out.
     """
 
+    # With the name and the module of the method that it is, under which it is documented.
+    @functools.wraps(solve)
     def solved(problem: PipelineChain, options: SolveOptions, params: PipelineParams) -> Outcome:
         if problem.chunks == 1:
             return solve(problem, options, params)
@@ -46,7 +49,6 @@ def in_plain_order(solve: Solve) -> Solve:
         note = found.note if found.infeasibility is None else "nothing fits in the order 1F1B"
         return replace(found, bounds=(), infeasibility=None, note=note)
 
-    solved.__doc__ = solve.__doc__
     return solved
 
 

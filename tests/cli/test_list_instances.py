@@ -30,15 +30,17 @@ def test_what_others_measured_is_told_from_what_we_measured_and_what_is_modelled
     parts = [names(terminal, "--source", source) for source in ("measured", "imported", "modelled")]
     assert sorted(itertools.chain(*parts)) == [entry.name for entry in bundled_instances()]
     measured, imported, modelled = parts
-    assert all(name.endswith("-cpu") for name in measured)
+    assert all(name.endswith(("-cpu", "-h200")) for name in measured)
     assert "opt-350m-b4-a100-40" in imported
     assert {"bert-x8", "gpt2-38-b64-table1", "mlp-26"} <= set(modelled)
 
 
-def test_a_device_is_found_by_its_first_words_in_either_case(terminal: Terminal) -> None:
+def test_a_device_is_found_by_words_of_its_name_in_either_case(terminal: Terminal) -> None:
     found = terminal.json("list", "instances", "--device", "a100")["instances"]
     devices = {entry["device"] for entry in found}
     assert devices == {"A100", "A100-40", "A100-80", "A100 40 GB, assumed rates"}
+    found = terminal.json("list", "instances", "--device", "h200")["instances"]
+    assert {entry["device"] for entry in found} == {"NVIDIA H200"}
 
 
 def test_filters_are_all_asked_for_together(terminal: Terminal) -> None:
@@ -53,8 +55,8 @@ def test_filters_are_all_asked_for_together(terminal: Terminal) -> None:
         (
             ("--device", "A10"),
             "error: device: 'A10' is the device of none of these instances; choose one of: A100, "
-            "A100 40 GB, A100-40, A100-80, CPU, GH-96, GPU, RTX-2080, RTX-3090, Titan-RTX, V100, "
-            "V100 16 GB, V100-16, V100-32\n",
+            "A100 40 GB, A100-40, A100-80, CPU, GH-96, GPU, NVIDIA H200, RTX-2080, RTX-3090, "
+            "Titan-RTX, V100, V100 16 GB, V100-16, V100-32\n",
         ),
         (
             ("--kind", "chian"),

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from jettison.cli.listing.command import list_cards
 from jettison.cli.output import ProgressLine, print_table
 from jettison.solvers.core.outcome import Progress
 
@@ -46,6 +47,27 @@ def test_texts_are_broken_between_words_where_that_makes_room(
     print_table(["name", "what it is"], [["name", " ".join(["word"] * 20)]])
     shown = re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue())
     assert max(map(len, shown.splitlines())) <= 40
+
+
+def test_columns_stand_closer_where_the_terminal_is_too_narrow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    widths = {}
+    for columns in (120, 40):
+        text = narrow_terminal(monkeypatch, "stdout", columns)
+        print_table([" in flight", *(f" c{k}" for k in range(4))], [["8", *["90.12 ms"] * 4]])
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue())
+        assert shown.count("90.12 ms") == 4
+        widths[columns] = max(map(len, shown.splitlines()))
+    # The header takes two lines of six letters: 6 + 4 * 8 and four gaps of 2, where there were 3.
+    assert widths == {120: 1 + 9 + 4 * 8 + 4 * 3 + 1, 40: 6 + 4 * 8 + 4 * 2}
+
+
+def test_the_cards_fit_in_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = narrow_terminal(monkeypatch, "stdout", 80)
+    list_cards()
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue())
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_progress_takes_one_line_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ LARGEST_FILE_BYTES = 65_000
 LARGEST_MULTI_MODEL_BYTES = 240_000
 EACH = pytest.mark.parametrize("entry", bundled_instances(), ids=lambda entry: entry.name)
 PROFILED = [entry for entry in bundled_instances() if entry.source == "torch-profile"]
+# Traced in order to be run (`trace_step_program`), which keeps the median of each operation only.
+WITHOUT_SPREAD = {"unet-graph-b16-256-h200"}
 EACH_PROFILE = pytest.mark.parametrize("entry", PROFILED, ids=lambda entry: entry.name)
 
 
@@ -76,7 +78,9 @@ def test_every_duration_of_a_profile_is_the_median_of_its_spread(
 ) -> None:
     instance = load(entry.name)
     medians = {name: triple[1] for name, triple in instance.provenance.spread.items()}
-    if isinstance(instance, Chain):
+    if entry.name in WITHOUT_SPREAD:
+        assert not medians
+    elif isinstance(instance, Chain):
         assert medians == {
             f"{stage.name} {operation}": getattr(stage, operation)
             for stage in instance

@@ -162,8 +162,8 @@ def test_interleaving_shortens_the_bubble_of_a_balanced_chain() -> None:
     ("fields", "message"),
     [
         ({"chunks": 5}, "chunks: 5; write 1 to 4"),
-        ({"chunks": 2, "microbatches": 3}, "multiple of as many micro-batches"),
-        ({"chunks": 2, "devices": 1}, "chunks: 2 of one device; give 2 devices or more"),
+        ({"chunks": 2, "microbatches": 3}, "there are 3; give 4 micro-batches, or 1 chunk"),
+        ({"chunks": 2, "devices": 1}, "2 of each device, and there is one device; give 2 devices"),
         ({"devices": 9}, "devices: 9; write 1 to 8, one for each stage at most"),
     ],
 )

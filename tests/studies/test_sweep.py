@@ -107,7 +107,7 @@ def test_a_study_without_memory_is_told_where_and_in_no_words_of_a_command(tmp_p
         plan_study(Study.from_toml(path), ResultFolder(tmp_path / "results"))
     assert str(refused.value) == (
         f"{path}: grid[0].memory: no amount is given; "
-        "give an amount (4GiB), a share (40%), or a ratio alpha"
+        "give an amount (4GiB), a share (40%), a ratio alpha, or a card"
     )
 
 
