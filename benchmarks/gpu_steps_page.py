@@ -21,17 +21,17 @@ _MS = 1e6
 def table(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the table of the page, and the means below it."""
     lines = [
-        "| step | plan | memory | time predicted | measured | plain | peak predicted | measured |",
+        "| step | plan | memory | ms predicted | measured | plain | MiB predicted | measured |",
         "|---|---|---|---|---|---|---|---|",
     ]
     run = [row for row in rows if row["measured_ns"]]
     for row in run:
-        times = [f"{int(row[name]) / _MS:.1f} ms" for name in ("predicted_ns", "measured_ns")]
+        times = [f"{int(row[name]) / _MS:.1f}" for name in ("predicted_ns", "measured_ns")]
         peaks = [
-            f"{int(row[name]) / _MIB:,.0f} MiB" if row[name] else ""
+            f"{int(row[name]) / _MIB:,.0f}" if row[name] else ""
             for name in ("predicted_bytes", "measured_bytes")
         ]
-        plain = f"{int(row['plain_ns']) / _MS:.1f} ms"
+        plain = f"{int(row['plain_ns']) / _MS:.1f}"
         cells = [row["model"], row["plan"], row["share"], *times, plain, *peaks]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, "", _means(run)]

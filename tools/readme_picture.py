@@ -34,6 +34,7 @@ def curve(replay: Replay) -> tuple[list[float], list[float]]:
 def main() -> None:
     """Solve, replay and draw."""
     chain = jt.load(INSTANCE)
+    assert isinstance(chain, jt.Chain)
     everything = jt.solve(jt.RematChain(chain, "100%"), method="store-all")
     plan = jt.solve(jt.RematChain(chain, MEMORY), method="unrestricted")
     assert isinstance(everything.replay, Replay)
