@@ -206,6 +206,9 @@ CROSSED = StrategyGraph(
 STRATEGY_GRAPHS = (ONE_OPERATOR, RING, CROSSED)
 
 # All tensors of a step: gradients and states, updates on the device and on the host.
+TRAINED_LAYERS = with_optimizer(
+    UNEQUAL_LAYERS, Optimizer(1, device_bytes_per_s=4 * 10**9, host_bytes_per_s=2 * 10**9)
+)
 # Of three stages, two of them with weights, so that the search of all states ends soon.
 TRAINED_CHAINS = [
     with_optimizer(

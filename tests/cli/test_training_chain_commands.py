@@ -9,9 +9,9 @@ import pytest
 from jettison import save
 from jettison.solvers.core.registry import methods_of
 from tests.cli.terminal import Terminal
-from tests.tiny import TRAINED_CHAINS
+from tests.tiny import TRAINED_LAYERS
 
-CHAIN = TRAINED_CHAINS[0]
+CHAIN = TRAINED_LAYERS
 ARGUMENTS = "training-chain steps.json --memory 60% --bandwidth 1GB/s"
 # Searches use the time that they have where no bound is met.
 SOON = "--gap 0.9"

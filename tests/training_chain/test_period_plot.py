@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from jettison.instances.training_chain.problem import TrainingChain
-from jettison.instances.training_chain.with_optimizer import Optimizer, with_optimizer
 from jettison.schedules.training_chain.period_plot import plot_period
 from jettison.schedules.training_chain.stage_table import stage_table
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
@@ -15,11 +14,9 @@ from jettison.solvers.training_chain.stage_choices import (
     UpdatePlace,
     Way,
 )
-from tests.tiny import UNEQUAL_LAYERS
+from tests.tiny import TRAINED_LAYERS
 
-CHAIN = with_optimizer(
-    UNEQUAL_LAYERS, Optimizer(1, device_bytes_per_s=4 * 10**9, host_bytes_per_s=2 * 10**9)
-)
+CHAIN = TRAINED_LAYERS
 PROBLEM = TrainingChain(CHAIN, "100%", "1GB/s")
 STREAMED = StageChoice(saved=Way.AGAIN, away_between=True, away_after=True, update=UpdatePlace.HOST)
 
