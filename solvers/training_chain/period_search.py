@@ -14,30 +14,12 @@ from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
 from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.solvers import _kernels
-from jettison.solvers.training_chain.steps_for_kernels import steps_for_kernels
+from jettison.solvers.training_chain.steps_for_kernels import KINDS, TENSORS, steps_for_kernels
 
 # The kernel has a bit for each tensor of a stage.
 MOST_STAGES = 6
 # Durations have 31 bits there, in units of their greatest common divisor.
 _LONGEST_IN_UNITS = 2**31 - 1
-# The orders of the kernel.
-_KINDS = (
-    TrainingEventKind.FORWARD,
-    TrainingEventKind.FORWARD_ALL,
-    TrainingEventKind.BACKWARD,
-    TrainingEventKind.UPDATE,
-    TrainingEventKind.PREFETCH,
-    TrainingEventKind.OFFLOAD,
-    TrainingEventKind.DROP,
-    TrainingEventKind.HOST_UPDATE,
-)
-_TENSORS = (
-    StageTensor.SAVED,
-    StageTensor.OUTPUT,
-    StageTensor.WEIGHTS,
-    StageTensor.GRADIENT,
-    StageTensor.STATES,
-)
 
 
 class Found(IntEnum):
@@ -127,7 +109,7 @@ class PeriodSearch:
         if kind == Found.PERIOD:
             listed = [
                 TrainingEvent(
-                    _KINDS[event], stage + 1, start_ns, None if tensor < 0 else _TENSORS[tensor]
+                    KINDS[event], stage + 1, start_ns, None if tensor < 0 else TENSORS[tensor]
                 )
                 for start_ns, event, stage, tensor in events
             ]

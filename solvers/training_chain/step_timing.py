@@ -22,36 +22,18 @@ from __future__ import annotations
 from functools import cached_property
 
 from jettison.instances.training_chain.problem import TrainingChain
-from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
+from jettison.schedules.training_chain.event import StageTensor, TrainingEvent
 from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.training_chain.plan_codes import CodedPlan
 from jettison.solvers.training_chain.stage_choices import JointPlan, UpdatePlace
 from jettison.solvers.training_chain.step_order import StepOrder
-from jettison.solvers.training_chain.steps_for_kernels import steps_for_kernels
+from jettison.solvers.training_chain.steps_for_kernels import KINDS, TENSORS, steps_for_kernels
 
-# The orders of the kernel.
-_KINDS = (
-    TrainingEventKind.FORWARD,
-    TrainingEventKind.FORWARD_ALL,
-    TrainingEventKind.BACKWARD,
-    TrainingEventKind.UPDATE,
-    TrainingEventKind.PREFETCH,
-    TrainingEventKind.OFFLOAD,
-    TrainingEventKind.DROP,
-    TrainingEventKind.HOST_UPDATE,
-)
-_TENSORS = (
-    StageTensor.SAVED,
-    StageTensor.OUTPUT,
-    StageTensor.WEIGHTS,
-    StageTensor.GRADIENT,
-    StageTensor.STATES,
-)
 _PLACES = {UpdatePlace.AT_ONCE: 0, UpdatePlace.LATE: 1, UpdatePlace.HOST: 2}
 # Longer than any step.
 NO_MOST_NS = 2**63 - 1
-_NUMBER_OF_KIND = {kind: number for number, kind in enumerate(_KINDS)}
+_NUMBER_OF_KIND = {kind: number for number, kind in enumerate(KINDS)}
 
 
 class TimedStep:
@@ -74,9 +56,7 @@ class TimedStep:
     def schedule(self) -> TrainingSchedule:
         """The schedule that repeats it."""
         events = (
-            TrainingEvent(
-                _KINDS[kind], stage + 1, start_ns, None if tensor < 0 else _TENSORS[tensor]
-            )
+            TrainingEvent(KINDS[kind], stage + 1, start_ns, None if tensor < 0 else TENSORS[tensor])
             for start_ns, kind, stage, tensor in self._steps.events(self._plan)
         )
         return TrainingSchedule(self.period_ns, tuple(events))

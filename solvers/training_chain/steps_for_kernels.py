@@ -11,7 +11,27 @@ from numpy.typing import NDArray
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link
 from jettison.instances.training_chain.problem import TrainingChain
+from jettison.schedules.training_chain.event import StageTensor, TrainingEventKind
 from jettison.solvers import _kernels
+
+# The orders of the kernels: of kinds of events, and of the tensors of a stage.
+KINDS = (
+    TrainingEventKind.FORWARD,
+    TrainingEventKind.FORWARD_ALL,
+    TrainingEventKind.BACKWARD,
+    TrainingEventKind.UPDATE,
+    TrainingEventKind.PREFETCH,
+    TrainingEventKind.OFFLOAD,
+    TrainingEventKind.DROP,
+    TrainingEventKind.HOST_UPDATE,
+)
+TENSORS = (
+    StageTensor.SAVED,
+    StageTensor.OUTPUT,
+    StageTensor.WEIGHTS,
+    StageTensor.GRADIENT,
+    StageTensor.STATES,
+)
 
 
 class KernelSteps(NamedTuple):
