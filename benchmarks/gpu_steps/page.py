@@ -1,6 +1,6 @@
 """Table of steps on a GPU beside what their plans predict, from the record into its page.
 
-python -m benchmarks.gpu_steps_page
+python -m benchmarks.gpu_steps.page
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean
 
 HERE = Path(__file__).parent
-RECORD = HERE / "gpu_steps.csv"
-PAGE = HERE.parent / "docs" / "on_a_gpu.md"
+RECORD = HERE / "rows.csv"
+PAGE = HERE.parents[1] / "docs" / "on_a_gpu.md"
 BEGIN, END = "<!-- gpu_steps: begin -->", "<!-- gpu_steps: end -->"
 _MIB = 2**20
 _MS = 1e6
