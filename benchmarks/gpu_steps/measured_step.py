@@ -35,6 +35,7 @@ class Row:
     predicted_bytes: int | None = None
     measured_bytes: int | None = None
     reserved_bytes: int | None = None
+    bound_ns: int | None = None
     gradients: str = ""
     error: str = ""
 

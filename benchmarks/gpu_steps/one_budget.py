@@ -92,10 +92,10 @@ def budget_rows(
             found = [float(trainer.step(batch)) for _ in range(3)]
             measured_ns = trainer.measure_time(batch, steps=repeats).measured
             last = trainer.measure_peak(batch)
-            bound = trainer.predicted.bound_ns
             yield replace(
                 row,
-                base_ns=chain.base_time_ns if bound is None else bound,
+                base_ns=chain.base_time_ns,
+                bound_ns=trainer.predicted.bound_ns,
                 predicted_ns=trainer.predicted.time_ns,
                 measured_ns=measured_ns,
                 limit_bytes=trainer.problem.memory_bytes,
