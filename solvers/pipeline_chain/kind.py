@@ -106,6 +106,7 @@ PIPELINE_CHAIN = ProblemKind(
     needs=frozenset({"memory", "devices", "microbatches"}),
     narrow_class=ScheduleClass.PERSISTENT,
     reference=lambda problem: Reference(problem.base_time_ns, "recomputation or bubbles"),
+    states_gap_of_step=True,
     in_full=_in_full,
     spent=_spent,
     picture=_picture,
