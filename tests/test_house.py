@@ -197,3 +197,13 @@ def test_importing_jettison_and_every_kind_of_problem_loads_nothing_heavy() -> N
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_tests_of_torch_are_collected_and_skipped_where_torch_is_not_installed() -> None:
+    code = (
+        "import sys, pytest\n"
+        "sys.modules['torch'] = None\n"
+        "sys.exit(pytest.main(['--collect-only', '-q', 'tests/torch', 'tests/jax']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout

@@ -9,12 +9,13 @@ import pytest
 from jettison import Card, InputError
 from jettison.instances.profilers.cost_check import CostCheck
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
-from jettison.instances.profilers.torch_graphs.operator_cost import Roofline
-from jettison.instances.profilers.torch_graphs.operator_memory import TracedMemory
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
+
+from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_memory import TracedMemory  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -27,8 +27,7 @@ def provenance_of(recording: Recording, kineto_trace: Path, execution_trace: Pat
             else "workspaces are the tensors that an operator makes for itself; others are unknown."
         ),
         f"{recording.resident_bytes} bytes that the step reads were there before it (parameters, "
-        "buffers, the batch); they are not part of the memory. Views and the optimizer are left "
-        "out.",
+        "buffers, the batch); no node holds them. Views and the optimizer are left out.",
     ]
     if recording.elsewhere_ns > 0:
         remarks.append(f"{recording.elsewhere_ns} ns of the step are those of no operator.")
