@@ -17,9 +17,11 @@ from jettison.instances.catalog import Instance, kind_of, save
 from jettison.instances.core.units import format_ns
 from jettison.solvers.core.outcome import Progress
 
-# Width of tables in a pipe or a file, which have no width: a table that is cut would lose numbers.
-_WIDTH_OF_A_FILE = 160
+# Width of tables in a pipe or a file, which have no width of their own.
+_WIDTH_OF_A_FILE = 80
 _WIDEST = 10_000
+# Blanks on each side of a column where there is room, and where there is less and less.
+_ROOMY, _CLOSE, _TIGHT = ((0, 1), (0, 1, 0, 0), (0, 0))
 
 
 def print_json(document: Mapping[str, object]) -> None:
@@ -28,42 +30,55 @@ def print_json(document: Mapping[str, object]) -> None:
 
 
 def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str | None = None,
+    is_wide: bool = False,
 ) -> None:
     """Print a table; columns whose header begins with a blank are aligned to the right.
 
-    Those are numbers, and stay on one line; texts are broken between words. In a terminal that is
-    too narrow for the table columns stand closer, and headers of numbers are broken as well. What
-    is still wider is broken by the terminal itself, and nothing is cut.
+    Those are numbers, and stay on one line; texts are broken between words. Where the terminal is
+    too narrow for the table, or 80 columns are in a pipe, columns stand closer, and headers of
+    numbers are broken as well. What is still wider is broken by the terminal, and nothing is cut.
+    A wide table has the width that it needs.
     """
     console = Console(highlight=False, markup=False)
-    is_terminal = sys.stdout.isatty()
-    if not is_terminal:
+    if not sys.stdout.isatty():
         console.width = _WIDTH_OF_A_FILE
     # Measured where there is room for everything; else no more is asked for than there is.
     roomy = console.options.update(max_width=_WIDEST)
-    table = _table(columns, rows, title, is_narrow=False)
-    if is_terminal and console.measure(table, options=roomy).maximum > console.width:
-        table = _table(columns, rows, title, is_narrow=True)
+    table = _table(columns, rows, title, _ROOMY)
+    if is_wide:
+        console.width = max(console.width, console.measure(table, options=roomy).maximum)
+    for padding in (_CLOSE, _TIGHT):
+        if console.measure(table, options=roomy).maximum > console.width:
+            table = _table(columns, rows, title, padding)
     console.width = max(console.width, console.measure(table, options=roomy).minimum)
-    console.print(table, crop=False)
+    with console.capture() as printed:
+        console.print(table, crop=False)
+    lines = printed.get().splitlines()
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines if line.strip()))
 
 
 def _table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None, *, is_narrow: bool
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    title: str | None,
+    padding: tuple[int, ...],
 ) -> Table:
     table = Table(
         title=title,
         box=box.SIMPLE_HEAD,
         title_justify="left",
         pad_edge=False,
-        collapse_padding=is_narrow,
-        show_edge=not is_narrow,
+        padding=padding,
+        show_edge=padding is _ROOMY,
     )
     for place, column in enumerate(columns):
         is_number = column.startswith(" ")
         header = column.strip()
-        if is_number and is_narrow:
+        if is_number and padding is not _ROOMY:
             header = header.replace(" ", "\n")
         values = [row[place] for row in rows]
         pieces = values if is_number else [word for text in values for word in text.split()]
@@ -86,8 +101,11 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as a percentage, or a dash."""
-    return "-" if share is None else f"{100 * share:.2f} %"
+    """Write a share as a percentage, to five digits at most, or a dash."""
+    if share is None:
+        return "-"
+    decimals = 2 if abs(share) < 1 else 1 if abs(share) < 10 else 0
+    return f"{100 * share:.{decimals}f} %"
 
 
 def write_instance(instance: Instance, path: Path) -> None:

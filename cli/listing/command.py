@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from jettison.cli.arguments import JsonOption
 from jettison.cli.listing.chosen_entries import chosen_entries
+from jettison.cli.listing.entries import Entry, print_entries
 from jettison.cli.listing.method_parameters import parameters_of, print_parameters
 from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import CatalogEntry, bundled_instances
+from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import link_keys
 from jettison.instances.core.measured_links import MEASURED_LINKS
 from jettison.instances.core.named_cards import NAMED_CARDS
+from jettison.instances.core.names import suggestion
 from jettison.instances.core.units import format_bytes
+from jettison.solvers.core.method import Method
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 
 app = typer.Typer(help="List instances, links, cards, problems or methods.", no_args_is_help=True)
@@ -59,13 +64,12 @@ def list_instances(
             entry.kind,
             str(entry.size),
             str(entry.batch),
-            entry.dtype,
             entry.device_label,
             entry.origin,
         ]
         for entry in entries
     ]
-    print_table(["name", "kind", " size", " batch", "dtype", "device", "source"], rows)
+    print_table(["name", "kind", " size", " batch", "device", "source"], rows)
 
 
 def _described(entry: CatalogEntry) -> dict[str, object]:
@@ -92,9 +96,12 @@ def list_links(json: JsonOption = False) -> None:
             }
         )
         return
-    print_table(
-        ["name", "link", "device", "measured", "source"],
-        [[item.name, str(item.link), item.device, item.measured, item.source] for item in measured],
+    print_entries(
+        "",
+        [
+            Entry(item.name, str(item.link), (item.device, item.measured, item.source))
+            for item in measured
+        ],
     )
 
 
@@ -117,11 +124,20 @@ def list_problems(json: JsonOption = False) -> None:
     listed = {kind.name: [method.name for method in kind.methods()] for kind in PROBLEM_KINDS}
     if json:
         print_json(
-            {"problems": [{"name": name, "methods": names} for name, names in listed.items()]}
+            {
+                "problems": [
+                    {"name": kind.name, "summary": kind.summary, "methods": listed[kind.name]}
+                    for kind in PROBLEM_KINDS
+                ]
+            }
         )
         return
-    print_table(
-        ["problem", "methods"], [[name, ", ".join(methods)] for name, methods in listed.items()]
+    print_entries(
+        "",
+        [
+            Entry(kind.name, "", (kind.summary, f"methods: {', '.join(listed[kind.name])}"))
+            for kind in PROBLEM_KINDS
+        ],
     )
 
 
@@ -138,15 +154,21 @@ def list_formulations(json: JsonOption = False) -> None:
             {"problems": [{"name": name, "formulations": names} for name, names in listed.items()]}
         )
         return
-    print_table(
-        ["problem", "formulations"], [[name, ", ".join(names)] for name, names in listed.items()]
-    )
+    print_entries("", [Entry(name, "", (", ".join(names),)) for name, names in listed.items()])
 
 
 @app.command("methods", short_help="List the methods, what they promise, and their sources.")
 def list_methods(
     problem: Annotated[
         str | None, typer.Argument(metavar="[PROBLEM]", help="List those of one problem only.")
+    ] = None,
+    promise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Only those that promise this: exact, bracket, heuristic or bound; exact is "
+            "exact-persistent as well, and so on.",
+        ),
     ] = None,
     verbose: Annotated[
         bool,
@@ -156,31 +178,62 @@ def list_methods(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List every method with what it promises and where it comes from."""
+    """List every method with what it promises and where it comes from.
+
+    The first method of a problem is its default.
+
+    Example: jettison list methods remat-graph --promise exact
+    """
     kinds = list(PROBLEM_KINDS) if problem is None else [find_kind(problem)]
-    listed = [(kind.name, method) for kind in kinds for method in kind.methods()]
+    listed = {kind: _promising(kind.methods(), promise) for kind in kinds}
+    if promise is not None and not any(listed.values()):
+        known = sorted({str(method.promise) for kind in kinds for method in kind.methods()})
+        raise InputError(
+            f"{promise[:80]!r} is the promise of none of these methods",
+            field="promise",
+            expected=f"{suggestion(promise, known)}choose one of: {', '.join(known)}",
+        )
     if json:
         print_json(
             {
                 "methods": [
                     {
                         "name": method.name,
-                        "problem": problem,
+                        "problem": kind.name,
                         "promise": str(method.promise),
                         "source": method.source,
                         "summary": method.summary,
                         **({"params": parameters_of(method)} if verbose else {}),
                     }
-                    for problem, method in listed
+                    for kind, methods in listed.items()
+                    for method in methods
                 ]
             }
         )
         return
-    rows = [
-        [problem, method.name, str(method.promise), method.summary, method.source]
-        for problem, method in listed
-    ]
-    print_table(["problem", "method", "promise", "what it does", "source"], rows)
+    for place, (kind, methods) in enumerate((kind, own) for kind, own in listed.items() if own):
+        if place:
+            typer.echo()
+        print_entries(
+            f"{kind.name}: {kind.summary}",
+            [
+                Entry(
+                    method.name, str(method.promise), (method.summary, f"Source: {method.source}")
+                )
+                for method in methods
+            ],
+        )
     if verbose:
-        for kind in kinds:
-            print_parameters(kind.name, kind.methods())
+        for kind, methods in listed.items():
+            print_parameters(kind.name, methods)
+
+
+def _promising(methods: Sequence[Method[Any]], promise: str | None) -> list[Method[Any]]:
+    """Return the methods with a promise, or with one that narrows it to a class of schedules."""
+    if promise is None:
+        return list(methods)
+    return [
+        method
+        for method in methods
+        if method.promise == promise or method.promise.startswith(f"{promise}-")
+    ]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from jettison.cli.output import print_table
+import typer
+
+from jettison.cli.listing.entries import Entry, print_entries
 from jettison.solvers.core.method import Method
 
 # The end of what a parameter is; what follows says why it is as it is.
@@ -25,7 +27,7 @@ def parameters_of(method: Method[Any]) -> list[dict[str, Any]]:
 
 
 def print_parameters(problem: str, methods: Sequence[Method[Any]]) -> None:
-    """Print a table for each method that has parameters, one line for each of them.
+    """Print a list for each method that has parameters, one entry for each of them.
 
     Where a method before it has the same parameter, its line names that method.
     """
@@ -36,17 +38,12 @@ def print_parameters(problem: str, methods: Sequence[Method[Any]]) -> None:
             name, meaning = entry["name"], entry["meaning"]
             first = described.setdefault((name, meaning), method.name)
             told = _END.split(meaning, maxsplit=1)[0]
-            rows.append(
-                [
-                    name,
-                    _written(entry["default"]),
-                    entry["unit"],
-                    told if first == method.name else f"as for {first}",
-                ]
-            )
+            default = f"{_written(entry['default'])} {entry['unit']}".rstrip()
+            same = "" if first == method.name else f"as for {first}"
+            rows.append(Entry(name, f"{default}  {same}", () if same else (told,)))
         if rows:
-            columns = ["parameter", " default", "unit", "what it is"]
-            print_table(columns, rows, title=f"{problem} {method.name}")
+            typer.echo()
+            print_entries(f"parameters of {problem} {method.name}, with their defaults", rows)
 
 
 def _unit(name: str) -> str:

@@ -114,6 +114,8 @@ class ProblemKind(Generic[P]):
     ----------
     name
         Its name on the command line, and in files.
+    summary
+        One line for a person: what is asked.
     problem
         The type of the problems.
     instances
@@ -164,6 +166,7 @@ class ProblemKind(Generic[P]):
     """
 
     name: str
+    summary: str
     problem: type[P]
     instances: tuple[type[Any], ...]
     schedules: tuple[ScheduleKind[Any], ...]

@@ -73,6 +73,10 @@ def _picture(replay: TrainingReplay, title: str) -> Figure:
 
 MULTI_MODEL = ProblemKind(
     name=MultiModelTraining.problem,
+    summary=(
+        "training steps of several models in one memory, by fusing, swapping and computing "
+        "again (µ-TWO)."
+    ),
     problem=MultiModelTraining,
     instances=(MultiModel,),
     schedules=(MULTI_MODEL_SCHEDULE,),

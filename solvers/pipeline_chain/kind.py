@@ -96,6 +96,10 @@ def _printed(replay: PipelineReplay) -> tuple[Sequence[str], Sequence[Sequence[s
 
 PIPELINE_CHAIN = ProblemKind(
     name=PipelineChain.problem,
+    summary=(
+        "a chain cut into parts for devices of one memory each, with recomputation, trained in "
+        "micro-batches in 1F1B order."
+    ),
     problem=PipelineChain,
     instances=(Chain,),
     schedules=(PIPELINE_SCHEDULE,),

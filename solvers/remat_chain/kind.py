@@ -56,6 +56,10 @@ def _grid(problem: RematChain, schedule: ChainSchedule, title: str) -> Figure:
 
 REMAT_CHAIN = ProblemKind(
     name=RematChain.problem,
+    summary=(
+        "one training step of a chain of stages in the least time within a memory, by computing"
+        " activations again (rotor)."
+    ),
     problem=RematChain,
     instances=(Chain,),
     schedules=(CHAIN_SCHEDULE,),

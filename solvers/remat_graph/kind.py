@@ -83,6 +83,10 @@ def _grid(problem: RematGraph, schedule: GraphSchedule, title: str) -> Figure:
 
 REMAT_GRAPH = ProblemKind(
     name=RematGraph.problem,
+    summary=(
+        "one step of a graph of operators in the least time within a memory, by computing "
+        "values again (Checkmate)."
+    ),
     problem=RematGraph,
     instances=(Graph, Chain),
     schedules=(GRAPH_SCHEDULE,),

@@ -84,6 +84,10 @@ def _grid(
 
 REMAT_OFFLOAD = ProblemKind(
     name=RematOffloadChain.problem,
+    summary=(
+        "one training step of a chain within a memory, by computing activations again and by "
+        "moving them to the host (POFO)."
+    ),
     problem=RematOffloadChain,
     instances=(Chain,),
     schedules=(OFFLOAD_SCHEDULE, CHAIN_SCHEDULE),

@@ -81,6 +81,10 @@ def _table(problem: RematSharding, plan: ShardedSchedule) -> pd.DataFrame:
 
 REMAT_SHARDING = ProblemKind(
     name=RematSharding.problem,
+    summary=(
+        "how each operator of a step is sharded over devices, and what is computed again, "
+        "within the memory of each device (KIWI)."
+    ),
     problem=RematSharding,
     instances=(ShardedGraph,),
     schedules=(SHARDED_SCHEDULE,),

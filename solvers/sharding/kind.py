@@ -56,6 +56,7 @@ def _picture(replay: ChoiceReplay, title: str) -> Figure:
 
 SHARDING = ProblemKind(
     name=Sharding.problem,
+    summary="one sharding strategy for each operator, at the least cost within a memory.",
     problem=Sharding,
     instances=(StrategyGraph,),
     schedules=(STRATEGY_CHOICE,),

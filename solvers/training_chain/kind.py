@@ -74,6 +74,10 @@ def _table(problem: TrainingChain, schedule: TrainingSchedule) -> pd.DataFrame:
 
 TRAINING_CHAIN = ProblemKind(
     name=TrainingChain.problem,
+    summary=(
+        "training steps of a chain in a memory that holds activations, weights, gradients and "
+        "optimizer states, by computing again and by moving to the host."
+    ),
     problem=TrainingChain,
     instances=(Chain,),
     schedules=(TRAINING_SCHEDULE,),

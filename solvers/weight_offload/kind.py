@@ -75,6 +75,10 @@ def _picture(replay: Replay, title: str) -> Figure:
 
 WEIGHT_OFFLOAD = ProblemKind(
     name=WeightOffload.problem,
+    summary=(
+        "training steps of a chain whose weights are moved between host and device, within a "
+        "memory: OFF(L, M, beta)."
+    ),
     problem=WeightOffload,
     instances=(Chain,),
     schedules=(CYCLIC_SCHEDULE,),

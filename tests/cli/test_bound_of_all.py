@@ -5,6 +5,7 @@ from __future__ import annotations
 import jettison as jt
 from jettison import Bound, Result, ScheduleClass
 from jettison.cli.describe import duration
+from jettison.instances.core.units import format_ns
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome
 from jettison.solvers.core.status import Termination
@@ -22,7 +23,10 @@ def test_each_row_of_a_comparison_has_the_bound_for_all_schedules_beside_its_own
     assert rotor["valid_for"] == "persistent"
     assert rotor["all_schedules_lower_bound_ns"] == cut["lower_bound_ns"] < rotor["lower_bound_ns"]
     assert rotor["all_schedules_bound_method"] == "cut-bound"
-    lines = typed.output(f"{COMMAND} rotor-exact,cut-bound").splitlines()
+    own, of_all = (format_ns(row["lower_bound_ns"], 5) for row in (rotor, cut))
+    heading = f"at least {own} (persistent), {of_all} (all schedules)"
+    assert heading in typed.output(f"{COMMAND} rotor-exact,cut-bound").splitlines()
+    lines = typed.output(f"{COMMAND} rotor-exact,cut-bound --wide").splitlines()
     header = next(line for line in lines if "valid for" in line)
     assert header.split("valid for")[1].split() == ["all", "schedules", "gap", "status", "seconds"]
 
@@ -30,7 +34,9 @@ def test_each_row_of_a_comparison_has_the_bound_for_all_schedules_beside_its_own
 def test_a_table_of_bounds_for_all_schedules_says_it_once(
     typed: CommandLine,
 ) -> None:
-    lines = typed.output(f"{COMMAND} cut-bound").splitlines()
+    printed = typed.output(f"{COMMAND} cut-bound")
+    assert printed.count("all schedules") == 1
+    lines = typed.output(f"{COMMAND} cut-bound --wide").splitlines()
     header = next(line for line in lines if "valid for" in line)
     assert header.split("valid for")[1].split() == ["gap", "status", "seconds"]
 

@@ -88,8 +88,11 @@ def test_compare_has_a_row_for_each_card_and_each_number_of_resident_bytes(
         (2500, 2300),
     ]
     printed = terminal.output(line)
-    assert "of the card" in printed
-    assert "2.11 KiB 100 B 2.01 KiB rotor" in " ".join(printed.split())
+    assert printed.count("card peak") == 4
+    assert "card 2.11 KiB less 100 B resident: 2.01 KiB" in printed.splitlines()
+    wide = " ".join(terminal.output(f"{line} --wide").split())
+    assert "on the card" in wide
+    assert "2.11 KiB 100 B 2.01 KiB rotor" in wide
 
 
 def test_verify_asks_whether_a_schedule_fits_on_a_card(terminal: Terminal) -> None:

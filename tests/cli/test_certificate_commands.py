@@ -159,7 +159,7 @@ def test_files_of_one_name_are_told_apart_and_a_folder_of_them_is_no_set(
 
 def test_compare_shows_what_is_certified_beside_every_bound(terminal: Terminal) -> None:
     words = "remat-chain chain.json --memory 20%,40% --methods rotor,store-all"
-    code, out, err = terminal.run(f"compare {words} --certify")
+    code, out, err = terminal.run(f"compare {words} --certify --wide")
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
     rows = {
@@ -167,6 +167,8 @@ def test_compare_shows_what_is_certified_beside_every_bound(terminal: Terminal) 
     }
     assert "infeasible" in rows["20%", "rotor"]
     assert "certified" in out
+    grouped = terminal.output(f"compare {words} --certify").splitlines()
+    assert "certified: infeasible" in grouped
     results = terminal.json(f"compare {words} --certify")["results"]
     found = {(item["memory_bytes"], item["method"]): item for item in results}
     least, most = sorted({memory for memory, _ in found})

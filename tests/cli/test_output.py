@@ -53,14 +53,14 @@ def test_columns_stand_closer_where_the_terminal_is_too_narrow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     widths = {}
-    for columns in (120, 40):
+    for columns in (120, 46, 40):
         text = narrow_terminal(monkeypatch, "stdout", columns)
         print_table([" in flight", *(f" c{k}" for k in range(4))], [["8", *["90.12 ms"] * 4]])
         shown = re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue())
         assert shown.count("90.12 ms") == 4
         widths[columns] = max(map(len, shown.splitlines()))
-    # The header takes two lines of six letters: 6 + 4 * 8 and four gaps of 2, where there were 3.
-    assert widths == {120: 1 + 9 + 4 * 8 + 4 * 3 + 1, 40: 6 + 4 * 8 + 4 * 2}
+    # The header takes two lines of six letters: 6 + 4 * 8, and four gaps of 3, of 2, and of 1.
+    assert widths == {120: 1 + 9 + 4 * 8 + 4 * 3, 46: 6 + 4 * 8 + 4 * 2, 40: 6 + 4 * 8 + 4}
 
 
 def test_the_cards_fit_in_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,11 @@ def test_the_command_line_lists_shows_and_solves_it(installed: Installed) -> Non
     )
     problems = listed.json["problems"]
     assert problems[0]["name"] == "remat-chain"
-    assert problems[-1] == {"name": "toy", "methods": ["exact", "greedy"]}
+    assert problems[-1] == {
+        "name": "toy",
+        "summary": "what to keep on a shelf",
+        "methods": ["exact", "greedy"],
+    }
     assert shown.json["kind"] == "toy-shelf"
     assert (shown.json["values"], shown.json["base_time_ns"]) == (5, 225)
     # Half of 20 bytes.

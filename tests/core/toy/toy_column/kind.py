@@ -90,6 +90,7 @@ def _methods() -> Sequence[Method[Toy]]:
 
 TOY = ProblemKind(
     name=Toy.problem,
+    summary="what to keep on a shelf",
     problem=Toy,
     instances=(Shelf,),
     schedules=(KEEPING,),
