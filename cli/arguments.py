@@ -7,18 +7,32 @@ from typing import Annotated
 
 import typer
 
+from jettison.cli.completion import (
+    card_names,
+    instance_names,
+    link_names,
+    method_names,
+    problem_names,
+)
 from jettison.instances.core.atomic_file import check_replaceable
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Transfers
 from jettison.solvers.core.registry import PROBLEM_KINDS
 
 ProblemName = Annotated[
-    str, typer.Argument(metavar="PROBLEM", help=f"One of {', '.join(PROBLEM_KINDS.names)}.")
+    str,
+    typer.Argument(
+        metavar="PROBLEM",
+        help=f"One of {', '.join(PROBLEM_KINDS.names)}.",
+        autocompletion=problem_names,
+    ),
 ]
 InstanceName = Annotated[
     str,
     typer.Argument(
-        metavar="INSTANCE", help="Name of a bundled instance (`jettison list instances`) or a file."
+        metavar="INSTANCE",
+        help="Name of a bundled instance (`jettison list instances`) or a file.",
+        autocompletion=instance_names,
     ),
 ]
 MemoryOption = Annotated[
@@ -36,6 +50,7 @@ CardOption = Annotated[
         metavar="SIZE",
         help="In place of --memory: a card of so many bytes (96GiB) or of this name "
         "(`jettison list cards`), off which the resident bytes are taken.",
+        autocompletion=card_names,
     ),
 ]
 ResidentOption = Annotated[
@@ -66,6 +81,7 @@ BandwidthOption = Annotated[
         "12GB/s:total=14GB/s where both ways share it, or the name of a measured link "
         "(`jettison list links`); for multi-model it replaces that of the instance, for "
         "pipeline-chain it is that between devices.",
+        autocompletion=link_names,
     ),
 ]
 TransfersOption = Annotated[
@@ -117,7 +133,12 @@ HostMemoryOption = Annotated[
 ]
 MethodOption = Annotated[
     str | None,
-    typer.Option("--method", metavar="NAME", help="The method (`jettison list methods`)."),
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="The method (`jettison list methods`).",
+        autocompletion=method_names,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 

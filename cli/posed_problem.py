@@ -24,7 +24,7 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
         If the problem is unknown, the instance cannot be loaded, or as `pose_problem` says.
     """
     kind = find_kind(problem)
-    loaded = load(instance)
+    loaded = load(instance, kinds=kind.instance_kinds)
     if isinstance(loaded, kind.instances):
         check_options(kind, resources)
     posed = pose_problem(problem, loaded, resources)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,17 @@ def bundled_with_hash(instance_sha256: str) -> Instance | None:
     return None
 
 
-def load(name_or_path: str | Path) -> Instance:
+def load(name_or_path: str | Path, *, kinds: Collection[str] | None = None) -> Instance:
     """Return a bundled instance by its name, or the instance in a file.
 
     A text that ends in ``.json`` or ``.json.gz`` or holds a path separator is a path.
+
+    Parameters
+    ----------
+    name_or_path
+        Name or path.
+    kinds
+        Kinds of instances among which a misspelt name is looked for; None for all.
 
     Raises
     ------
@@ -62,7 +70,10 @@ def load(name_or_path: str | Path) -> Instance:
     raise InputError(
         f"{text!r} is not a bundled instance",
         field="instance",
-        expected=suggestion(text, [entry.name for entry in bundled_instances()])
+        expected=suggestion(
+            text,
+            [entry.name for entry in bundled_instances() if kinds is None or entry.kind in kinds],
+        )
         + "run `jettison list instances` for the names, or give the path of a .json file",
     )
 

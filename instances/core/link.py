@@ -8,13 +8,15 @@ from enum import StrEnum
 from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.units import BYTE_UNITS, NUMBER_PATTERN, checked_amount
+from jettison.instances.core.units import BYTE_UNITS, NUMBER_PATTERN, byte_unit, checked_amount
 
 _EXPECTED = (
     "write a rate with its unit, such as 12GB/s or 900MiB/s, or 12GB/s:half-duplex, or "
     "12GB/s:total=14GB/s, or the name of a measured link (`jettison list links`)"
 )
-_RATE = re.compile(rf"\s*(?P<number>{NUMBER_PATTERN})\s*(?P<unit>[A-Za-z]+)/s\s*")
+_RATE = re.compile(
+    rf"\s*(?P<number>{NUMBER_PATTERN})\s*(?P<unit>[A-Za-z]+?)(?:/s|ps)\s*", re.IGNORECASE
+)
 _HALF_DUPLEX = "half-duplex"
 _TOTAL = "total="
 _NS_PER_S = 10**9
@@ -198,9 +200,12 @@ def parse_link(bandwidth: str | int | Link) -> Link:
 
 def _parsed(rate: str, bandwidth: str) -> int:
     match = _RATE.fullmatch(rate)
-    if match is None or match["unit"] not in BYTE_UNITS:
+    # A letter alone would be a power of 1024 in memory, and of 1000 to those who sell links.
+    is_whole = match is not None and match["unit"][-1] in "bB"
+    unit_bytes = byte_unit(match["unit"]) if match is not None and is_whole else None
+    if match is None or unit_bytes is None:
         raise InputError(f"{bandwidth!r} is not a rate", field="bandwidth", expected=_EXPECTED)
-    return int(Fraction(match["number"]) * BYTE_UNITS[match["unit"]])
+    return int(Fraction(match["number"]) * unit_bytes)
 
 
 def _written(bytes_per_s: int) -> str:

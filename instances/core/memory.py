@@ -18,8 +18,8 @@ from jettison.instances.core.units import (
 )
 
 _EXPECTED = (
-    "write an amount (4GiB), a share of the no-saving peak (60%), alpha=0.2, or "
-    "card=96GiB:resident=3GiB"
+    "write an amount (4GiB or 4G; 4GB, MB and kB are powers of 1000), a share of the no-saving "
+    "peak (60%), alpha=0.2, or card=96GiB:resident=3GiB"
 )
 _LARGEST_SHARE = 4
 # A plain number up to here looks like a percentage, and no step that is measured fits in as few

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 
 from jettison.instances.core.errors import InputError
 
 LONGEST_NAME = 200
+_MOST_SUGGESTED = 3
 
 
 def checked_name(value: object, field: str) -> str:
@@ -27,9 +29,19 @@ def checked_name(value: object, field: str) -> str:
 
 
 def suggestion(name: str, names: Sequence[str]) -> str:
-    """Return "did you mean" advice with the most similar known name; empty if none is similar."""
-    similar = difflib.get_close_matches(name.lower(), names, n=1)
-    return f"write {similar[0]}, or " if similar else ""
+    """Return "did you mean" advice; empty if no known name is similar.
+
+    Names that begin with what was written come first, then those that have it as a word, three at
+    most; else the most similar one.
+    """
+    asked = name.lower()
+    begun = [known for known in names if asked and known.lower().startswith(asked)]
+    within = [known for known in names if asked in re.split("[-. ]", known.lower())]
+    similar = begun or within or difflib.get_close_matches(asked, names, n=1)
+    if not similar:
+        return ""
+    *others, last = similar[:_MOST_SUGGESTED]
+    return f"write {', '.join(others)} or {last}, or " if others else f"write {last}, or "
 
 
 def checked_unique(names: Sequence[str], field: str) -> None:

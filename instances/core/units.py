@@ -26,6 +26,12 @@ BYTE_UNITS = {
     "GiB": 2**30,
     "TiB": 2**40,
 }
+# What people write beside these: K, M, G and T count powers of 1024, as in the options of Docker.
+# Upper and lower case are the same: nobody means a millibyte.
+_SPELLINGS = {
+    **{unit.casefold(): size for unit, size in BYTE_UNITS.items()},
+    **{unit[0].casefold(): size for unit, size in BYTE_UNITS.items() if unit.endswith("iB")},
+}
 NANOSECOND_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 # A number as people write it: 4, 0.5 or .5.
@@ -52,23 +58,34 @@ def checked_amount(value: object, field: str, unit: str) -> int:
     return value
 
 
+def byte_unit(text: str) -> int | None:
+    """Return the bytes of a unit: GiB and G are 2^30, GB is 10^9, in either case; else None."""
+    return _SPELLINGS.get(text.casefold())
+
+
 def parse_bytes(text: str) -> int:
-    """Read an amount of memory such as ``4GiB``, ``512MB`` or ``1000B``; fractions round down.
+    """Read an amount of memory such as ``4GiB``, ``4G``, ``512mb`` or ``1000B``.
+
+    Units are those of `byte_unit`; fractions of a byte are dropped.
 
     Raises
     ------
     InputError
         If the text is not a non-negative number followed by a unit.
     """
-    expected = "write a number with its unit, such as 4GiB, 512MB or 1000B"
+    expected = (
+        "write a number with its unit, such as 4GiB: B; kB, MB, GB, TB (powers of 1000); K, M, G, "
+        "T or KiB, MiB, GiB, TiB (powers of 1024), in either case"
+    )
     match = _AMOUNT.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not an amount of memory", expected=expected)
     if not match["unit"]:
         raise InputError(f"{text!r} has no unit", expected=expected)
-    if match["unit"] not in BYTE_UNITS:
+    unit_bytes = byte_unit(match["unit"])
+    if unit_bytes is None:
         raise InputError(f"{match['unit']!r} is not a unit of memory", expected=expected)
-    amount = int(Fraction(match["number"]) * BYTE_UNITS[match["unit"]])
+    amount = int(Fraction(match["number"]) * unit_bytes)
     return checked_amount(amount, "", "bytes")
 
 

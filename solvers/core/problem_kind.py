@@ -190,6 +190,12 @@ class ProblemKind(Generic[P]):
     table: Callable[[P, Any], pd.DataFrame] | None = None
     printed: Callable[[Any], tuple[Sequence[str], Sequence[Sequence[str]]]] | None = None
 
+    @property
+    def instance_kinds(self) -> frozenset[str]:
+        """The kinds of instances that it takes, as they are or converted."""
+        converted = set() if self.conversion is None else {self.conversion.kind}
+        return frozenset(converted | {item.kind for item in self.instances})
+
     def own(self, instance: Instance) -> Instance:
         """Return an instance, converted into the problem's own kind if need be."""
         if self.conversion is not None and instance.kind == self.conversion.kind:

@@ -218,7 +218,7 @@ def test_texts_and_numbers_are_read_alike() -> None:
             None,
             "card: there is no card 'a100-8'; write a100-80, or the bytes of",
         ),
-        ("H100", None, "card: there is no card 'H100'; write h100-80, or the bytes of the card"),
+        ("H100", None, "card: there is no card 'H100'; write h100-80 or h100-nvl-94, or the bytes"),
         (-1, None, "card: -1 is negative; write a whole number of bytes"),
         ("4GiB", "half", "resident: 'half' is not an amount of memory; write an amount (3GiB)"),
         ("4GiB", 2.5, "resident: 2.5 is not an integer; write a whole number of bytes"),

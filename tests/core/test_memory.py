@@ -45,7 +45,8 @@ def test_memory_without_a_unit_is_refused_and_the_message_shows_all_forms() -> N
         parse_memory("4096")
     assert str(info.value) == (
         "memory: '4096' has no unit; "
-        "write an amount (4GiB), a share of the no-saving peak (60%), alpha=0.2, or "
+        "write an amount (4GiB or 4G; 4GB, MB and kB are powers of 1000), a share of the no-saving "
+        "peak (60%), alpha=0.2, or "
         "card=96GiB:resident=3GiB"
     )
 

@@ -63,7 +63,23 @@ def test_a_number_without_a_unit_is_not_guessed() -> None:
         parse_bytes("4096")
 
 
-@pytest.mark.parametrize("text", ["4Gib", "4gb", "4PB", "4ns"])
+@pytest.mark.parametrize(
+    ("spellings", "amount_bytes"),
+    [
+        (("4GiB", "4gib", "4 GIB", "4G", "4g"), 4 * 2**30),
+        (("4GB", "4gb", "4Gb"), 4 * 10**9),
+        (("1.5K", "1.5KiB", "1.5kib"), 1536),
+        (("1.5kB", "1.5KB", "1.5kb"), 1500),
+        (("7B", "7b"), 7),
+    ],
+)
+def test_usual_spellings_of_a_unit_are_the_same(
+    spellings: tuple[str, ...], amount_bytes: int
+) -> None:
+    assert {parse_bytes(text) for text in spellings} == {amount_bytes}
+
+
+@pytest.mark.parametrize("text", ["4Gibi", "4Gbit", "4PB", "4ns"])
 def test_an_unknown_unit_is_named(text: str) -> None:
     with pytest.raises(InputError, match=f"'{text[1:]}' is not a unit of memory"):
         parse_bytes(text)
