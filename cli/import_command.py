@@ -45,7 +45,10 @@ def import_pipedream(
         InstanceKind, typer.Option(help="A chain of articulation points, or the whole graph.")
     ] = InstanceKind.CHAIN,
 ) -> None:
-    """Import a PipeDream profile (graph.txt): layers with times and sizes."""
+    """Import a PipeDream profile (graph.txt): layers with times and sizes.
+
+    Example: jettison import pipedream graph.txt --kind graph -o resnet50.json
+    """
     from jettison.instances.importers.pipedream import (
         import_pipedream_chain,
         import_pipedream_graph,
@@ -58,7 +61,10 @@ def import_pipedream(
 
 @app.command("dtr", short_help="Import a log of dynamic tensor rematerialization.")
 def import_log(file: FileArgument, output: OutputOption) -> None:
-    """Import a training step that PyTorch with DTR logged, operator by operator."""
+    """Import a training step that PyTorch with DTR logged, operator by operator.
+
+    Example: jettison import dtr step.log -o step.json
+    """
     from jettison.instances.importers.dtr_graph import import_dtr_log
 
     checked_output(output)
@@ -73,7 +79,10 @@ def import_layers_and_backward(
         InstanceKind, typer.Option(help="The whole graph, or a chain of articulation points.")
     ] = InstanceKind.GRAPH,
 ) -> None:
-    """Import a training graph of layers of Device Placement (dnn-partitioning, LayerGraphs)."""
+    """Import a training graph of layers of Device Placement (dnn-partitioning, LayerGraphs).
+
+    Example: jettison import layer-graph layers.json -o graph.json
+    """
     from jettison.instances.importers.layer_graph import (
         import_layer_graph,
         import_layer_graph_chain,
@@ -92,7 +101,10 @@ def import_networkx(
         TimeUnit, typer.Option(help="Unit of the times, which the file does not state.")
     ] = TimeUnit.NS,
 ) -> None:
-    """Import node-link JSON of networkx, as Checkmate and MOCCASIN publish it."""
+    """Import node-link JSON of networkx, as Checkmate and MOCCASIN publish it.
+
+    Example: jettison import networkx VGG16.json -o vgg16.json
+    """
     from jettison.instances.importers.networkx import import_networkx_graph
 
     checked_output(output)
@@ -117,7 +129,11 @@ def import_layers(
         str | None, typer.Option(help="Device, if the file is not in MODEL/DEVICE/.")
     ] = None,
 ) -> None:
-    """Import Sailor's layer times and sizes of a language model, measured on a GPU, as a chain."""
+    """Import Sailor's layer times and sizes of a language model, measured on a GPU, as a chain.
+
+    Example: jettison import sailor profile.json --sizes llm_info.json --batch 2 --model
+    OPT-350 --device A100-40 -o opt.json
+    """
     from jettison.instances.importers.sailor import import_sailor
 
     checked_output(output)
@@ -140,7 +156,10 @@ def import_layers_twice(
         int, typer.Option(min=1, help="Devices that share each layer, as in the profile.")
     ] = 1,
 ) -> None:
-    """Import a profile of Piper: a language model with and without recomputation, as a chain."""
+    """Import a profile of Piper: a language model with and without recomputation, as a chain.
+
+    Example: jettison import piper bert32a100.json -o bert.json
+    """
     from jettison.instances.importers.piper import import_piper
 
     checked_output(output)
@@ -162,7 +181,11 @@ def import_operators(
         typer.Option(metavar="SHAPE", help="1x4, say: a sharded graph, from all files beside it."),
     ] = None,
 ) -> None:
-    """Import operators of SuperScaler (Aceso): a chain, or on a mesh a sharded graph of a GPT."""
+    """Import operators of SuperScaler (Aceso): a chain, or on a mesh a sharded graph of a GPT.
+
+    Example: jettison import superscaler gpt_mbs2_tp1_algo0.csv --layers 24 --device V100-32
+    -o gpt.json
+    """
     from jettison.instances.importers.superscaler import import_superscaler
     from jettison.instances.importers.superscaler_mesh.mesh_graph import import_superscaler_mesh
 
@@ -195,6 +218,8 @@ def import_recording(
     """Import a training step that PyTorch recorded: the profiler's trace and an execution trace.
 
     Without the latter only a Sequential becomes a chain, since nothing says what operators read.
+
+    Example: jettison import torch-trace step.kineto.json -x step.et.json -o step.json
     """
     from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
     from jettison.instances.importers.torch_trace.sequential_chain import import_sequential_chain
@@ -218,7 +243,10 @@ def import_recording(
 
 @app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")
 def import_contest(file: FileArgument, output: OutputOption) -> None:
-    """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding."""
+    """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding.
+
+    Example: jettison import iopddl asplos-2025-iopddl-S.json.gz -o s.json
+    """
     from jettison.instances.importers.iopddl import import_iopddl
 
     checked_output(output)

@@ -108,8 +108,8 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.{decimals}f} %"
 
 
-def write_instance(instance: Instance, path: Path) -> None:
-    """Write an instance, and say so on standard error.
+def write_instance(instance: Instance, path: Path, *, with_json: bool = False) -> None:
+    """Write an instance, and say so on standard error; as JSON, say what it is on standard output.
 
     Raises
     ------
@@ -119,6 +119,17 @@ def write_instance(instance: Instance, path: Path) -> None:
     save(instance, path)
     parts = f"{len(instance)} {kind_of(instance).noun}"
     sys.stderr.write(f"wrote {path}: {instance.kind} {instance.name}, {parts}\n")
+    if with_json:
+        print_json(
+            {
+                "file": str(path),
+                "name": instance.name,
+                "kind": instance.kind,
+                "sha256": instance.sha256,
+                "size": len(instance),
+                "provenance": instance.provenance.to_json(),
+            }
+        )
 
 
 class ProgressLine:

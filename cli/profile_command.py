@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jettison.cli.arguments import checked_output, read_mesh
+from jettison.cli.arguments import JsonOption, checked_output, read_mesh
 from jettison.cli.output import write_instance
 from jettison.instances.catalog import Instance
 from jettison.instances.core.errors import InputError, MissingExtraError
@@ -192,12 +192,15 @@ def profile(
     mesh: MeshOption = None,
     slowdown: SlowdownOption = 1,
     trust: TrustOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Measure a model, and write it as a chain, a graph, fused models, or shards of a mesh.
 
     Measurements are kept in a file beside the output, FILE.partial. A run that was stopped goes on
     from there when the same command is given again; with another target, device or version it
     starts again.
+
+    Example: jettison profile gpt2 --kind chain --batch 1 --set depth=2 -o gpt2.json
     """
     checked_output(output)
     if rates is not None and costs is Costs.MEASURED:
@@ -222,7 +225,7 @@ def profile(
 
     if kind is InstanceKind.SHARDING and ":" not in target:
         program = program_of(target)
-        _profile_sharding(program, read_mesh(mesh), slowdown, costs, settings, output)
+        _profile_sharding(program, read_mesh(mesh), slowdown, costs, settings, output, json)
         return
     workload = workload_of(target, batch=batch, input_shape=shape, arguments=chosen, seed=seed)
     if isinstance(workload, JaxStep):
@@ -230,7 +233,9 @@ def profile(
 
         steps = JaxRun(target, workload, settings)
         if kind is InstanceKind.SHARDING:
-            _profile_sharding(steps.program, read_mesh(mesh), slowdown, costs, settings, output)
+            _profile_sharding(
+                steps.program, read_mesh(mesh), slowdown, costs, settings, output, json
+            )
             return
         if kind is not InstanceKind.GRAPH:
             raise InputError(
@@ -241,7 +246,7 @@ def profile(
         operations = steps.operations(_beside(path))
         with _going_on(operations, path, line, "operations"):
             graph = steps.graph(costs.value, operations, line.show_operation)
-        _finish(graph, path, operations)
+        _finish(graph, path, operations, with_json=json)
         return
     if kind is InstanceKind.SHARDING:
         raise InputError(
@@ -255,14 +260,14 @@ def profile(
     line = _StageLine(run.name)
     if kind is InstanceKind.CHAIN and costs is Costs.ROOFLINE:
         path = output or Path(f"{run.instance_name(costs.value)}.json")
-        write_instance(run.modelled_chain(), path)
+        write_instance(run.modelled_chain(), path, with_json=json)
         return
     if kind is InstanceKind.CHAIN:
         path = output or Path(f"{run.name}.json")
         stages = run.stages(_beside(path))
         with _going_on(stages, path, line, "stages"):
             chain = run.chain(stages, line.show)
-        _finish(chain, path, stages)
+        _finish(chain, path, stages, with_json=json)
         return
     if kind is InstanceKind.GRAPH:
         name = run.instance_name(costs.value)
@@ -279,7 +284,7 @@ def profile(
             traced = run.multi_model(
                 costs.value, operations, line.show_operation, models=models, bandwidth=link
             )
-    _finish(traced, path, operations)
+    _finish(traced, path, operations, with_json=json)
 
 
 def _profile_sharding(
@@ -289,6 +294,7 @@ def _profile_sharding(
     costs: Costs,
     settings: ProfileSettings,
     output: Path | None,
+    with_json: bool,
 ) -> None:
     if costs is not Costs.MEASURED:
         raise InputError(
@@ -308,7 +314,7 @@ def _profile_sharding(
     with _going_on(operations, path, line, "shares of operations"):
         graph = run.graph(operations, line.show_operation)
     # Shares of memory refer to the fastest plan.
-    _finish(with_fastest(graph), path, operations)
+    _finish(with_fastest(graph), path, operations, with_json=with_json)
 
 
 def _beside(path: Path) -> Path:
@@ -348,8 +354,10 @@ def _going_on(
         line.close()
 
 
-def _finish(instance: Instance, path: Path, partial: PartialProfile[Any]) -> None:
-    write_instance(instance, path)
+def _finish(
+    instance: Instance, path: Path, partial: PartialProfile[Any], *, with_json: bool
+) -> None:
+    write_instance(instance, path, with_json=with_json)
     partial.discard()
 
 

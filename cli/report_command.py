@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from jettison.cli.arguments import JsonOption
+from jettison.cli.output import print_json
 from jettison.instances.core.errors import InputError
 from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs
@@ -54,6 +57,7 @@ def report(
             "the best ones only.",
         ),
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Write the results of a study as one page that needs no network, or as a table.
 
@@ -81,6 +85,7 @@ def report(
         write_frame(loaded.frame, table)
         for fault in loaded.left_out:
             sys.stderr.write(f"not in the table: {fault}\n")
+    left_out: Sequence[str] = ()
     if output is not None:
         name = title or study_title(folder)
         left_out = write_report(
@@ -93,3 +98,13 @@ def report(
         )
         for sentence in left_out:
             sys.stderr.write(f"left out: {sentence}\n")
+    if json:
+        print_json(
+            {
+                "page": None if output is None else str(output),
+                "table": None if table is None else str(table),
+                "jobs": len(loaded.runs),
+                "damaged": [str(fault) for fault in loaded.left_out],
+                "left_out": [str(sentence) for sentence in left_out],
+            }
+        )

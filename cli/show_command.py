@@ -12,7 +12,10 @@ from jettison.solvers.core.registry import PROBLEM_KINDS
 
 
 def show(instance: InstanceName, json: JsonOption = False) -> None:
-    """Show an instance: times, memory, where it comes from."""
+    """Show an instance: times, memory, where it comes from.
+
+    Example: jettison show gpt2-small-b8-1024-h200
+    """
     loaded = load(instance)
     kind = kind_of(loaded)
     facts = {

@@ -13,11 +13,13 @@ from jettison.cli.arguments import (
     BandwidthOption,
     CardOption,
     InstanceName,
+    JsonOption,
     MemoryOption,
     ProblemName,
     ResidentOption,
     checked_output,
 )
+from jettison.cli.output import print_json
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.core.errors import InputError
 from jettison.solvers.core.model_files import ModelChoice
@@ -71,6 +73,7 @@ def export(
             metavar="C", help="For retention-intervals: most computations of a node; by default 2."
         ),
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Write the integer program of a problem as MPS, LP or NL.
 
@@ -87,6 +90,9 @@ def export(
     kiwi-reduced-quadratic and kiwi-full-quadratic are both problems as the paper writes them, with
     products of columns, for SCIP, Gurobi and others; .nl comes with the names of rows and columns
     in .row and .col beside it.
+
+    Example: jettison export remat-graph resnet18-graph-b8-64-cpu --memory 60% -o
+    model.mps.gz
     """
     kind = find_kind(problem)
     if kind.model_files is None:
@@ -128,8 +134,24 @@ def export(
 
     model = files.build(posed, choice)
     write_model(model, output)
-    quadratic = f", {model.num_products} products" if isinstance(model, QuadraticModel) else ""
+    products = model.num_products if isinstance(model, QuadraticModel) else 0
+    quadratic = f", {products} products" if products else ""
     sys.stderr.write(
         f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "
         f"{model.num_nonzeros} non-zeros{quadratic}\n"
     )
+    if json:
+        print_json(
+            {
+                "file": str(output),
+                "problem": problem,
+                "instance": posed.instance.name,
+                "instance_sha256": posed.instance.sha256,
+                "memory_bytes": posed.memory_bytes,
+                "formulation": choice.formulation,
+                "rows": model.num_rows,
+                "columns": model.num_columns,
+                "nonzeros": model.num_nonzeros,
+                "products": products,
+            }
+        )

@@ -151,6 +151,8 @@ def generate_partitions(
     Every instance comes with its answer and a certificate that `jettison verify` checks: the groups
     for yes, an argument that needs no search for no. The folder also holds the answers in MIPLIB's
     .solu format, and an index with the SHA-256 of every file.
+
+    Example: jettison generate three-partition --groups 8 --target 1000 --answer no -o hard
     """
     family = family_of(asked.family, asked.answer)
     _generate(SetProblem.THREE_PARTITION, family, asked, ModelKind(model.value), asked.moduli)
@@ -168,6 +170,8 @@ def generate_weight_offload(
     Files in mps and lp hold the mixed-integer bound on the period, whose objective is idle time.
     For up to six groups they can hold the exact program over events, with a point where the answer
     is yes.
+
+    Example: jettison generate weight-offload --groups 3 --target 99 -o steps
     """
     family = family_of(asked.family, asked.answer)
     _generate(SetProblem.WEIGHT_OFFLOAD, family, asked, ModelKind(model.value), asked.moduli)
@@ -181,6 +185,8 @@ def generate_triplets(
     """Fill bins of 1000 with three items each (Falkenauer).
 
     These are 3-PARTITION instances of answer yes with one large and two small items per group.
+
+    Example: jettison generate triplets --groups 20 -o bins
     """
     triplets = FAMILIES["triplets"]
     _generate(SetProblem.THREE_PARTITION, triplets, asked, ModelKind(model.value))

@@ -39,6 +39,9 @@ def generate_fused_network(
 
     Durations come from the assumed rates of an A100, which the provenance names: no device is
     measured.
+
+    Example: jettison generate fused-network --network gpt2 --batch 2 --models 16 -o
+    gpt2-x16.json
     """
     checked_output(output)
     write_instance(fused_network(network, batch, models), output)
@@ -61,6 +64,8 @@ def generate_joined_models(
     """Join models of several architectures, which are then trained together.
 
     Only models of one architecture are fused; a pair of sub-arrays may join two.
+
+    Example: jettison generate joined-models bert-x8 gpt2-x8 --models 2,2 -o both.json
     """
     checked_output(output)
     loaded = [load(name) for name in instances]
@@ -77,5 +82,9 @@ def generate_joined_models(
 
 
 app.command("multi-model", short_help="Draw random models for multi-model.")(
-    drawing_command(RandomModels, "Draw random models for multi-model.")
+    drawing_command(
+        RandomModels,
+        "Draw random models for multi-model.\n\n"
+        "Example: jettison generate multi-model --operators 200 --models 4 -o models.json",
+    )
 )

@@ -41,6 +41,8 @@ def generate_training_graph(
     """Write the graph of a network's training step, from the shapes of its layers.
 
     Durations are numbers of operations divided by a rate: only their proportions are meaningful.
+
+    Example: jettison generate training-graph --network u-net --batch 8 -o u-net.json
     """
     checked_output(output)
     if network not in NETWORKS:
@@ -78,6 +80,8 @@ def generate_sharded_graph(
     """Write a training step on a mesh of V100 cards: strategies, their costs, and resharding.
 
     Durations come from shapes and assumed rates, which the provenance names: no device is measured.
+
+    Example: jettison generate sharded-graph --program mlp-26 --mesh 2x4 -o sharded.json
     """
     checked_output(output)
     steps = program_of(program)
@@ -96,7 +100,8 @@ app.command("layered-graph", short_help="Draw a random layered graph for remat-g
         LayeredGraphs,
         "Draw a random layered graph for remat-graph.\n\n"
         "The defaults have the statistics of the random layered graphs that MOCCASIN was measured "
-        "on.",
+        "on.\n\n"
+        "Example: jettison generate layered-graph --nodes 100 --seed 1 -o layered.json",
     )
 )
 app.command("strategy-graph", short_help="Draw a random strategy graph for sharding.")(
@@ -104,6 +109,7 @@ app.command("strategy-graph", short_help="Draw a random strategy graph for shard
         StrategyGraphs,
         "Draw a random strategy graph for sharding, with a limit of its own.\n\n"
         "Edges between unequal layouts cost resharding; sharded layouts use less memory and cost "
-        "more.",
+        "more.\n\n"
+        "Example: jettison generate strategy-graph --nodes 60 -o strategies.json",
     )
 )

@@ -78,7 +78,10 @@ def _described(entry: CatalogEntry) -> dict[str, object]:
 
 @app.command("links", short_help="List the measured links that --bandwidth takes by name.")
 def list_links(json: JsonOption = False) -> None:
-    """List the links to the host that others have measured, with what was measured and by whom."""
+    """List the links to the host that others have measured, with what was measured and by whom.
+
+    Example: jettison list links
+    """
     measured = MEASURED_LINKS.values()
     if json:
         print_json(
@@ -107,7 +110,10 @@ def list_links(json: JsonOption = False) -> None:
 
 @app.command("cards", short_help="List the cards that --card takes by name.")
 def list_cards(json: JsonOption = False) -> None:
-    """List the cards that --card takes by name, with the bytes usable on them, and who says so."""
+    """List the cards that --card takes by name, with the bytes usable on them, and who says so.
+
+    Example: jettison list cards
+    """
     cards = NAMED_CARDS.values()
     if json:
         print_json({"cards": [asdict(card) for card in cards]})
@@ -120,7 +126,10 @@ def list_cards(json: JsonOption = False) -> None:
 
 @app.command("problems")
 def list_problems(json: JsonOption = False) -> None:
-    """List the problems; the first method of each is its default."""
+    """List the problems; the first method of each is its default.
+
+    Example: jettison list problems --json
+    """
     listed = {kind.name: [method.name for method in kind.methods()] for kind in PROBLEM_KINDS}
     if json:
         print_json(
@@ -143,7 +152,10 @@ def list_problems(json: JsonOption = False) -> None:
 
 @app.command("formulations", short_help="List the models that `jettison export` writes.")
 def list_formulations(json: JsonOption = False) -> None:
-    """List the models that `jettison export` writes; the first of each problem is its default."""
+    """List the models that `jettison export` writes; the first of each problem is its default.
+
+    Example: jettison list formulations
+    """
     listed = {
         kind.name: list(kind.model_files().formulations)
         for kind in PROBLEM_KINDS
