@@ -14,20 +14,13 @@ from jettison.cli.certificate_output import (
     check_certificate_option,
     write_certificate,
 )
-from jettison.cli.describe import (
-    Rows,
-    duration,
-    limit_rows,
-    overhead_rows,
-    peak_rows,
-    problem_rows,
-)
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.params_file import read_params
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_file import load_schedule
+from jettison.solvers.core.answers.summary import verdict_rows
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.registry import kind_of, methods_of
 from jettison.solvers.core.solve import bound_with
@@ -99,7 +92,7 @@ def bound(
         keys = {} if certificate is None else certificate_keys(written)
         print_json({**verdict.to_json(), **keys})
     else:
-        rows = _describe(verdict)
+        rows = verdict_rows(verdict)
         if certificate is not None:
             rows[-1:-1] = certificate_rows(verdict, written)
         print_pairs(rows)
@@ -115,28 +108,3 @@ def _exit_status(verdict: Verdict) -> ExitStatus:
     if verdict.infeasible is not None and verdict.replay is None:
         return ExitStatus.INFEASIBLE
     return ExitStatus.DONE
-
-
-def _describe(verdict: Verdict) -> Rows:
-    rows = problem_rows(verdict.problem)
-    rows.append(("status", verdict.status))
-    replay = verdict.replay
-    if replay is not None:
-        rows += [
-            ("time", duration(verdict.problem, replay.time_ns)),
-            *peak_rows(verdict.problem, replay.peak_bytes),
-            ("class", str(replay.schedule_class)),
-        ]
-        rows += overhead_rows(verdict.problem, replay)
-        rows += [("broken rule", str(violation)) for violation in replay.violations]
-    infeasible = verdict.infeasible
-    proof = None if infeasible is None else infeasible.infeasibility
-    rows += limit_rows(
-        verdict.problem, proof, verdict.found_bound, verdict.bound_of_all, verdict.gap
-    )
-    rows += [
-        ("nothing fits", f"of the class {empty.valid_for}; others may")
-        for empty in verdict.empty_classes
-    ]
-    rows.append(("seconds", f"{verdict.seconds:.3f}"))
-    return rows

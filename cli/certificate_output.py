@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from jettison.certificates.checker import Proved, check_certificate
 from jettison.cli.arguments import checked_output
-from jettison.cli.describe import Rows, span
-from jettison.cli.output import percent
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.units import percent
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.answers.rows import Rows, span
 from jettison.solvers.core.certified import can_be_certified
 from jettison.solvers.core.registry import PROBLEM_KINDS
 from jettison.solvers.core.verdict import Verdict

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from jettison.instances.catalog import Instance, kind_of, save
-from jettison.instances.core.units import format_ns
+from jettison.instances.core.units import format_ns, percent
+from jettison.solvers.core.answers.summary import as_text
 from jettison.solvers.core.outcome import Progress
 
 # Width of tables in a pipe or a file, which have no width of their own.
@@ -95,17 +96,7 @@ def _table(
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names and values, aligned, with every value in full."""
-    width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        sys.stdout.write(f"{name:<{width}}  {value}\n")
-
-
-def percent(share: float | None) -> str:
-    """Write a share as a percentage, to five digits at most, or a dash."""
-    if share is None:
-        return "-"
-    decimals = 2 if abs(share) < 1 else 1 if abs(share) < 10 else 0
-    return f"{100 * share:.{decimals}f} %"
+    sys.stdout.write(f"{as_text(list(pairs))}\n")
 
 
 def write_instance(instance: Instance, path: Path, *, with_json: bool = False) -> None:

@@ -6,13 +6,12 @@ import sys
 import time
 from dataclasses import replace
 
-from jettison.cli.describe import duration
-from jettison.cli.output import percent
-from jettison.instances.core.units import format_bytes, format_ns
+from jettison.instances.core.units import format_bytes, format_ns, percent
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
+from jettison.solvers.core.answers.gap import gap_of
+from jettison.solvers.core.answers.rows import duration
 from jettison.solvers.core.bound import Bound
-from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.problem import Problem
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jettison.cli.arguments import InstanceName, JsonOption
-from jettison.cli.describe import span
 from jettison.cli.output import print_json, print_pairs
 from jettison.instances.catalog import Instance, kind_of, load
 from jettison.instances.core.link import Link
 from jettison.instances.core.units import exact_bytes
+from jettison.solvers.core.answers.rows import span
 from jettison.solvers.core.registry import PROBLEM_KINDS
 
 

@@ -10,14 +10,6 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import JsonOption, MethodOption, checked_output, checked_picture
-from jettison.cli.describe import (
-    Rows,
-    duration,
-    limit_rows,
-    overhead_rows,
-    peak_rows,
-    problem_rows,
-)
 from jettison.cli.exit_status import status_of
 from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, print_json, print_pairs, print_table
@@ -26,6 +18,7 @@ from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
+from jettison.solvers.core.answers.summary import picture_title, result_rows
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_method, kind_of
 from jettison.solvers.core.result import Result
@@ -117,7 +110,7 @@ def solve(
     if json:
         print_json(result.to_json())
     else:
-        print_pairs(_describe(result))
+        print_pairs(result_rows(result))
         if kind.printed is not None and result.replay is not None:
             sys.stdout.write("\n")
             print_table(*kind.printed(result.replay))
@@ -141,29 +134,6 @@ def _refuse_without_schedules(method: str, wanted: Mapping[str, Path | None]) ->
             )
 
 
-def _describe(result: Result) -> Rows:
-    rows = problem_rows(result.problem)
-    rows += [("method", result.method), ("status", f"{result.status} ({result.termination})")]
-    if result.time_ns is not None and result.peak_bytes is not None:
-        rows += [
-            ("time", duration(result.problem, result.time_ns)),
-            *peak_rows(result.problem, result.peak_bytes),
-        ]
-    rows += overhead_rows(result.problem, result.replay)
-    rows += limit_rows(
-        result.problem,
-        result.infeasibility,
-        result.bound,
-        result.bound_of_all,
-        result.gap,
-        result.gap_of_step if kind_of(result.problem).states_gap_of_step else None,
-    )
-    if result.note:
-        rows.append(("note", result.note))
-    rows.append(("seconds", f"{result.seconds:.3f}"))
-    return rows
-
-
 def _write_table(result: Result, path: Path) -> None:
     make = kind_of(result.problem).table
     assert make is not None
@@ -177,7 +147,7 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
         return
     from jettison.schedules.core.picture_file import save_figure
 
-    title = f"{result.problem.instance.name}: {result.method}"
+    title = picture_title(result)
     if plot is not None and result.replay is not None:
         save_figure(kind_of(result.problem).picture(result.replay, title), plot)
     draw = kind_of(result.problem).grid

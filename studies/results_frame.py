@@ -11,7 +11,7 @@ from jettison.instances.core.card import CARD_KEYS, card_text
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.gap import gap_of
+from jettison.solvers.core.answers.gap import gap_of
 from jettison.studies.result_folder import ResultFolder
 
 if TYPE_CHECKING:

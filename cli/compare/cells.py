@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jettison.cli.output import percent
 from jettison.instances.core.card import as_card
-from jettison.instances.core.units import format_bytes, format_ns
+from jettison.instances.core.units import format_bytes, format_ns, percent
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.result import Result

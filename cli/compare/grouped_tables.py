@@ -18,9 +18,9 @@ from jettison.cli.compare.cells import (
     peak_on_card,
     title_of,
 )
-from jettison.cli.output import percent, print_table
+from jettison.cli.output import print_table
 from jettison.instances.core.card import as_card
-from jettison.instances.core.units import format_bytes
+from jettison.instances.core.units import format_bytes, percent
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Promise

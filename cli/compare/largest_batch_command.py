@@ -12,13 +12,13 @@ import typer
 from jettison.cli.arguments import CardOption, JsonOption, MethodOption, ResidentOption
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.option_groups import SearchOptions, with_groups
-from jettison.cli.output import ProgressLine, percent, print_json, print_table
+from jettison.cli.output import ProgressLine, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import check_options
 from jettison.instances.core.card import Card
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount
-from jettison.instances.core.units import format_bytes, format_ns, parse_bytes
+from jettison.instances.core.units import format_bytes, format_ns, parse_bytes, percent
 from jettison.instances.generators.training_networks import NETWORKS
 from jettison.instances.generators.training_step import LARGEST_BATCH
 from jettison.instances.remat_graph.graph import Graph

@@ -10,10 +10,10 @@ import typer
 from jettison.cli.arguments import JsonOption, MethodOption, ProblemName
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.option_groups import ResourceOptions, SearchOptions, with_groups
-from jettison.cli.output import ProgressLine, percent, print_json, print_table
+from jettison.cli.output import ProgressLine, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
-from jettison.instances.core.units import format_bytes, format_ns
+from jettison.instances.core.units import format_bytes, format_ns, percent
 from jettison.solvers.core.registry import find_method
 from jettison.studies.batch_series import BatchSeries, BatchThroughput, solve_batches
 

@@ -12,7 +12,7 @@ import typer
 from jettison.cli.arguments import BandwidthOption, JsonOption, checked_output
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.export.policy_python import python_text
-from jettison.cli.output import percent, print_json, print_pairs
+from jettison.cli.output import print_json, print_pairs
 from jettison.cli.profile_command import (
     BatchOption,
     Costs,
@@ -29,6 +29,7 @@ from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.json_file import write_text
 from jettison.instances.core.link import parse_link
 from jettison.instances.core.provenance import Scalar
+from jettison.instances.core.units import percent
 from jettison.instances.profilers.device.rates import A100, DeviceRates, parse_rates
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph

@@ -12,9 +12,10 @@ import typer
 
 from jettison.cli.arguments import JsonOption
 from jettison.cli.exit_status import ExitStatus
-from jettison.cli.output import percent, print_json, print_pairs
+from jettison.cli.output import print_json, print_pairs
 from jettison.cli.sweep.progress import SweepProgress
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.units import percent
 from jettison.studies.estimate import Estimate
 from jettison.studies.gap_summary import GapSummary
 from jettison.studies.pools import Pool, dask_pool, local_pool

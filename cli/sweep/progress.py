@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from jettison.cli.output import percent
+from jettison.instances.core.units import percent
 from jettison.studies.sweep import SweepState
 
 _MOST_RUNNING = 6

@@ -112,6 +112,14 @@ def format_ns(duration_ns: int, digits: int = 4) -> str:
     return f"{duration_ns} ns"
 
 
+def percent(share: float | None) -> str:
+    """Write a share as a percentage, to five digits at most, or a dash."""
+    if share is None:
+        return "-"
+    decimals = 2 if abs(share) < 1 else 1 if abs(share) < 10 else 0
+    return f"{100 * share:.{decimals}f} %"
+
+
 def check_range(name: str, value: int, least: int, most: int) -> None:
     """Check that a parameter is in its range.
 

@@ -75,12 +75,12 @@ def empty_axes(width_in: float, height_in: float, title: str) -> Axes:
 def set_title(axes: Axes, title: str) -> None:
     """Set the title as plain text: a dollar sign in a name does not begin a formula.
 
-    A title that is wider than the axes is broken into lines.
+    Lines that are wider than the axes are broken.
     """
     inches = axes.figure.figure.get_figwidth() * axes.get_position().width
-    axes.set_title(
-        fill(title, int(_CHARACTERS_PER_INCH * inches)), loc="left", fontsize=11, parse_math=False
-    )
+    widest = int(_CHARACTERS_PER_INCH * inches)
+    lines = [fill(line, widest) for line in title.splitlines()]
+    axes.set_title("\n".join(lines), loc="left", fontsize=11, parse_math=False)
 
 
 def legend_below(axes: Axes, handles: Sequence[Artist], *, columns: int) -> None:

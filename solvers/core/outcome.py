@@ -10,8 +10,8 @@ from jettison.instances.core.errors import InputError
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.answers.gap import most_open_ns
 from jettison.solvers.core.bound import Bound, Evidence
-from jettison.solvers.core.gap import most_open_ns
 from jettison.solvers.core.status import Termination
 
 # A solver that starts more has no time left to solve.
@@ -37,7 +37,7 @@ class SolveOptions:
     time_limit_s
         Wall-clock seconds after which the method stops with the best so far; None for no limit.
     gap
-        Share of the schedule's overhead that it may leave open: see `jettison.solvers.core.gap`.
+        Share of the overhead that it may leave open: see `jettison.solvers.core.answers.gap`.
     threads, seed
         For methods that use several threads, or chance.
     most_moves

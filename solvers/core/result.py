@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from jettison.instances.core.card import card_keys
 from jettison.instances.core.errors import InputError, JettisonError
@@ -14,12 +15,16 @@ from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_claim import ScheduleClaim
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.answers.gap import gap_of, gap_of_step
+from jettison.solvers.core.answers.summary import as_html, as_text, picture_title, result_rows
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
-from jettison.solvers.core.gap import gap_of, gap_of_step
 from jettison.solvers.core.outcome import Infeasibility, Outcome
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.status import Answer, Termination
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class InvalidScheduleError(JettisonError):
@@ -84,6 +89,34 @@ class Result:
             f"{self.problem.memory_bytes} bytes: {self.status}, time_ns={self.time_ns}, "
             f"peak_bytes={self.peak_bytes}, lower_bound_ns={self.lower_bound_ns}, gap={gap}>"
         )
+
+    def summary(self) -> str:
+        """Return names and values, a line each: status, time, peak, bound, class and gap."""
+        return as_text(result_rows(self))
+
+    def _repr_html_(self) -> str:
+        return as_html(result_rows(self))
+
+    def plot(self, *, title: str | None = None) -> Figure:
+        """Draw the schedule over time, as ``jettison solve --plot`` does.
+
+        Parameters
+        ----------
+        title
+            Title; by default the instance, the method, and what was found.
+
+        Raises
+        ------
+        InputError
+            If there is no schedule; the message says why.
+        """
+        if self.replay is None:
+            raise InputError(
+                f"{self.method} found no schedule ({self.status})",
+                field="plot",
+                expected="give more memory or time, or choose another method",
+            )
+        return kind_of(self.problem).picture(self.replay, title or picture_title(self))
 
     @classmethod
     def from_outcome(
@@ -188,7 +221,7 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """The share of the overhead that is open: see `jettison.solvers.core.gap`.
+        """The share of the overhead that is open: see `jettison.solvers.core.answers.gap`.
 
         None where the time or the bound is missing.
         """

@@ -66,7 +66,7 @@ def solve(
     time_limit
         Wall-clock seconds; None for no limit.
     gap
-        Share of the overhead that the method may leave open: see `jettison.solvers.core.gap`.
+        Share of the overhead that may stay open: see `jettison.solvers.core.answers.gap`.
     threads, seed
         For methods that use them.
     on_schedule, on_bound

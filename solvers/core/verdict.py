@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jettison.instances.core.card import card_keys
+from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import link_keys
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.answers.gap import gap_of
+from jettison.solvers.core.answers.summary import as_html, as_text, verdict_rows
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
 from jettison.solvers.core.certified import (
     certificate_for,
@@ -17,7 +20,6 @@ from jettison.solvers.core.certified import (
     proof_to_certify,
     refutation,
 )
-from jettison.solvers.core.gap import gap_of
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import kind_of
@@ -31,6 +33,8 @@ from jettison.solvers.core.result import (
 from jettison.solvers.core.status import Termination
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from jettison.solvers.proof.certificate import Certificate
 
 
@@ -107,7 +111,7 @@ class Verdict:
 
     @property
     def gap(self) -> float | None:
-        """The share of a valid schedule's overhead that is open: see `solvers.core.gap`."""
+        """The share of a valid schedule's overhead that is open: see `solvers.core.answers.gap`."""
         if self.replay is None or not self.replay.valid or self.bound is None:
             return None
         return gap_of(self.replay.time_ns, self.bound.time_ns, self.problem.base_time_ns)
@@ -140,6 +144,35 @@ class Verdict:
         if self.replay is not None:
             return "valid" if self.replay.valid else "invalid"
         return "bounded" if self.infeasible is None else self.infeasible.status
+
+    def summary(self) -> str:
+        """Return names and values, a line each: status, time, broken rules, bound and gap."""
+        return as_text(verdict_rows(self))
+
+    def _repr_html_(self) -> str:
+        return as_html(verdict_rows(self))
+
+    def plot(self, *, title: str | None = None) -> Figure:
+        """Draw the schedule that was given over time, as ``jettison bound --plot`` does.
+
+        Parameters
+        ----------
+        title
+            Title; by default the name of the instance.
+
+        Raises
+        ------
+        InputError
+            If no schedule was given.
+        """
+        if self.replay is None:
+            raise InputError(
+                "no schedule was given",
+                field="plot",
+                expected="give one to `jettison.bound`, or draw the result of `jettison.solve`",
+            )
+        drawn = title or f"{self.problem.instance.name}: {self.status}"
+        return kind_of(self.problem).picture(self.replay, drawn)
 
     def __repr__(self) -> str:
         """Say in one line what is known; the results would fill pages."""

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.solvers.core.answers.gap import most_open_ns
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.gap import most_open_ns
 from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (

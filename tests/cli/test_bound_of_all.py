@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jettison as jt
 from jettison import Bound, Result, ScheduleClass
-from jettison.cli.describe import duration
 from jettison.instances.core.units import format_ns
+from jettison.solvers.core.answers.rows import duration
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome
 from jettison.solvers.core.status import Termination

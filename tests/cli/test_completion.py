@@ -1,4 +1,4 @@
-"""What a shell offers to complete."""
+"""Names that a shell offers to complete."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.gap import gap_of
+from jettison.solvers.core.answers.gap import gap_of
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with

@@ -16,10 +16,10 @@ from dataclasses import replace
 from jettison.instances.core.link import Transfers
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.answers.gap import most_open_ns
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.gap import most_open_ns
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.cut_bound.cuts import (

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from jettison.cli.output import percent
 from jettison.instances.core.card import Card, ResidentSource, as_card
-from jettison.instances.core.units import NANOSECOND_UNITS, exact_bytes, format_bytes, format_ns
+from jettison.instances.core.units import (
+    NANOSECOND_UNITS,
+    exact_bytes,
+    format_bytes,
+    format_ns,
+    percent,
+)
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound

@@ -1,0 +1,1 @@
+"""Words and numbers of answers: gaps, rows of names and values, summaries."""
