@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 
 import jettison as jt
 from jettison.instances.best_profile import origin
+from jettison.instances.catalog import bundled_instances
 from jettison.studies.kept_rows import KeptRows
 
 # From the fastest to the slowest.
@@ -40,7 +41,7 @@ COLOURS = {
 }
 DEVICES = list(COLOURS)
 KEPT = KeptRows.found("notebooks/_rows")
-ENTRIES = {entry.name: entry for entry in jt.bundled_instances()}
+ENTRIES = {entry.name: entry for entry in bundled_instances()}
 CHAINS = {device: jt.load(f"opt-350m-b4-{device}") for device in DEVICES}
 for chain in CHAINS.values():
     print(origin(ENTRIES[chain.name]))

@@ -52,6 +52,7 @@ from matplotlib.lines import Line2D
 
 import jettison as jt
 from jettison.instances.best_profile import origin
+from jettison.instances.catalog import bundled_instances
 from jettison.instances.generators.perceptron_program import perceptron
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
@@ -696,7 +697,7 @@ for column in ("versions", "machine", "recorded"):
     print(f"{column}: {'; '.join(sorted(everything[column].unique()))}")
 
 # What is recorded is of these instances and no others.
-for entry in jt.bundled_instances():
+for entry in bundled_instances():
     if "-4l-mesh" in entry.name:
         print(origin(entry))
 # Graphs on two-dimensional meshes take seconds to build; the tests have those.

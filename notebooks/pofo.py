@@ -40,6 +40,7 @@ from matplotlib.figure import Figure
 
 import jettison as jt
 from jettison.instances.best_profile import origin
+from jettison.instances.catalog import bundled_instances
 from jettison.schedules.core.picture_style import (
     BLACK,
     BLUE,
@@ -76,7 +77,7 @@ NETWORKS = PAPERS | OTHERS
 # No number below depends on how fast this machine is.
 OPTIONS = SolveOptions(time_limit_s=None, gap=1e-3)
 KEPT = KeptRows.found("notebooks/_rows")
-ENTRIES = {entry.name: entry for entry in jt.bundled_instances()}
+ENTRIES = {entry.name: entry for entry in bundled_instances()}
 for name in NETWORKS.values():
     print(origin(ENTRIES[name]))
 

@@ -35,8 +35,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import jettison as jt
-from jettison.cli.compare.picture import plot_compare
 from jettison.instances.best_profile import origin
+from jettison.instances.catalog import bundled_instances
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import compare_with
 from jettison.solvers.remat_chain.baselines import periodic_schedule
@@ -609,7 +609,7 @@ CONVOLUTIONAL = [
     "inception-v3-b128-gpu",
 ]
 NAMES = [*CONVOLUTIONAL, "vgg16-b128-gpu", "opt-350m-b4-a100-40", "gpt3-1.3b-b1-v100"]
-ENTRIES = {entry.name: entry for entry in jt.bundled_instances()}
+ENTRIES = {entry.name: entry for entry in bundled_instances()}
 PROFILES = [ENTRIES[name] for name in NAMES]
 for entry in PROFILES:
     print(origin(entry))
@@ -646,7 +646,7 @@ results = {
 }
 
 # %%
-plot_compare(results["resnet101-b64-gpu"])
+jt.plot_compare(results["resnet101-b64-gpu"])
 
 # %% [markdown]
 # The paper's axes are throughput and the peak that was really used, both measured. Ours are

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from jettison import bundled_instances, load
+from jettison import load
 from jettison.instances.bundled_entries import Origin
+from jettison.instances.catalog import bundled_instances
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

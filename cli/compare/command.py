@@ -103,8 +103,8 @@ def compare(
     finally:
         line.close()
     if plot is not None:
-        from jettison.cli.compare.picture import plot_compare
         from jettison.schedules.core.picture_file import save_figure
+        from jettison.studies.compare_plot import plot_compare
 
         save_figure(plot_compare(results), plot)
     columns = [[result for result in results if result.problem == one] for one in problems]

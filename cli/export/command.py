@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -21,10 +22,8 @@ from jettison.cli.arguments import (
 )
 from jettison.cli.output import print_json
 from jettison.cli.posed_problem import make_problem
-from jettison.instances.core.errors import InputError
-from jettison.solvers.core.model_files import ModelChoice
-from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 from jettison.solvers.core.resources import Resources
+from jettison.solvers.milp.export import export_choice, model_choice
 
 
 def export(
@@ -94,64 +93,27 @@ def export(
     Example: jettison export remat-graph resnet18-graph-b8-64-cpu --memory 60% -o
     model.mps.gz
     """
-    kind = find_kind(problem)
-    if kind.model_files is None:
-        written = [kind.name for kind in PROBLEM_KINDS if kind.model_files is not None]
-        raise InputError(
-            f"{problem!r} is not written as a model file",
-            field="problem",
-            expected=f"write {' or '.join(written)}; for remat-graph a chain becomes its graph",
-        )
-    files = kind.model_files()
-    if formulation is not None and formulation not in files.formulations:
-        raise InputError(
-            f"{formulation!r} is no formulation of {problem}",
-            field="formulation",
-            expected=f"choose one of {', '.join(files.formulations)}",
-        )
-    choice = ModelChoice(
-        formulation=formulation or files.formulations[0],
-        form=form,
-        cuts=tuple(cut) if cut else None,
-        intervals=intervals,
-    )
-    for option, field in (("form", "form"), ("cut", "cuts"), ("intervals", "intervals")):
-        if getattr(choice, field) is not None and field not in files.options:
-            raise InputError(
-                f"no formulation of {problem} asks for it",
-                field=option,
-                expected="leave it out",
-            )
+    choice = model_choice(problem, formulation, form=form, cuts=cut, intervals=intervals)
     checked_output(output)
     posed = make_problem(
         problem,
         instance,
         Resources(memory, alpha, bandwidth, card=card, resident=resident),
     )
-
-    from jettison.formulations.milp.export import write_model
-    from jettison.formulations.milp.quadratic_model import QuadraticModel
-
-    model = files.build(posed, choice)
-    write_model(model, output)
-    products = model.num_products if isinstance(model, QuadraticModel) else 0
-    quadratic = f", {products} products" if products else ""
+    written = export_choice(posed, output, choice)
+    quadratic = f", {written.products} products" if written.products else ""
     sys.stderr.write(
-        f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "
-        f"{model.num_nonzeros} non-zeros{quadratic}\n"
+        f"wrote {output}: {written.rows} rows, {written.columns} columns, "
+        f"{written.nonzeros} non-zeros{quadratic}\n"
     )
     if json:
         print_json(
             {
-                "file": str(output),
                 "problem": problem,
                 "instance": posed.instance.name,
                 "instance_sha256": posed.instance.sha256,
                 "memory_bytes": posed.memory_bytes,
-                "formulation": choice.formulation,
-                "rows": model.num_rows,
-                "columns": model.num_columns,
-                "nonzeros": model.num_nonzeros,
-                "products": products,
+                **asdict(written),
+                "file": str(output),
             }
         )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from jettison.instances.core.content_hash import content_sha256
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.instance_kind import INSTANCE_KINDS
 from jettison.instances.core.provenance import Provenance
 
 _Entry = TypeVar("_Entry")
@@ -30,6 +31,16 @@ class InstanceDocument(ABC):
     kind: ClassVar[str]
     name: str
     provenance: Provenance
+
+    def __repr__(self) -> str:
+        """Say in one line what it is; its parts would fill pages."""
+        kind = INSTANCE_KINDS.find(self.kind)
+        noun = "parts" if kind is None else kind.noun
+        return f"<{type(self).__name__} {self.name} of {len(self)} {noun}>"
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of its parts."""
 
     @abstractmethod
     def content(self) -> dict[str, object]:

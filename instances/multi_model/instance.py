@@ -25,7 +25,7 @@ __all__ = ["LARGEST_MODELS", "MultiModel"]
 _MOST_STATES = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MultiModel(Architecture, InstanceDocument):
     """Models to train, with a profile for each number of them that may be fused.
 
@@ -47,6 +47,8 @@ class MultiModel(Architecture, InstanceDocument):
         As for `Architecture`, or if there are too many models of several architectures.
     """
 
+    # Not that of `Architecture`, which shows all of its operators.
+    __repr__ = InstanceDocument.__repr__
     kind = "multi-model"
 
     bandwidth: int

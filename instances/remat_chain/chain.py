@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.instance_document import InstanceDocument, read_each, read_provenance
 from jettison.instances.core.names import checked_name, checked_unique
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.core.units import checked_amount
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LATER_FIELDS = ("optimizer_state_bytes", "update_ns")
 
@@ -119,7 +122,7 @@ class Stage:
         return self.host_update_ns is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chain(InstanceDocument):
     r"""Chain of stages :math:`1, \dots, N`, the last one the loss, with the input :math:`a^0`.
 
@@ -202,6 +205,48 @@ class Chain(InstanceDocument):
                 field="stages",
                 expected="check the unit of the sizes: bytes",
             )
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        table: pd.DataFrame,
+        *,
+        name: str,
+        input_bytes: int,
+        backward_overhead_holds_gradient: bool = False,
+        provenance: Provenance | None = None,
+    ) -> Chain:
+        """Return the chain of a table with a row for each stage, in order.
+
+        Parameters
+        ----------
+        table
+            Columns are fields of `Stage`; ``forward_ns``, ``backward_ns``, ``output_bytes`` and
+            ``saved_bytes`` are needed, empty cells stand for defaults. Names of stages are those of
+            the column ``name``, or else the index.
+        name, input_bytes, backward_overhead_holds_gradient, provenance
+            As the attributes.
+
+        Raises
+        ------
+        InputError
+            If a column is missing or unknown, or a value is wrong; the message names them.
+        """
+        from jettison.instances.remat_chain.chain_table import chain_of_table
+
+        return chain_of_table(
+            table,
+            name,
+            input_bytes,
+            backward_overhead_holds_gradient=backward_overhead_holds_gradient,
+            provenance=provenance or Provenance(),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each stage, indexed by name, with the fields of `Stage` as columns."""
+        from jettison.instances.remat_chain.chain_table import table_of_chain
+
+        return table_of_chain(self)
 
     def __len__(self) -> int:
         return len(self.stages)

@@ -134,7 +134,7 @@ class Node:
         return entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Graph(InstanceDocument):
     """Graph of operations, in a topological order.
 
@@ -237,6 +237,29 @@ class Graph(InstanceDocument):
                         expected="name nodes of this graph, each in one block at most",
                     )
                 taken.add(name)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, name: str, provenance: Provenance | None = None) -> Graph:
+        """Return the graph of a ``networkx.DiGraph`` whose nodes have the fields of `Node`.
+
+        Parameters
+        ----------
+        graph
+            Its edges lead from a value to what reads it. Attributes of nodes are fields of `Node`;
+            ``duration_ns`` and ``output_bytes`` are needed. Nodes are named by their text, and
+            ordered as they are where that is topological.
+        name, provenance
+            As the attributes.
+
+        Raises
+        ------
+        InputError
+            If it has no directions, an attribute is missing, unknown or wrong, two nodes have one
+            name, or the edges form a cycle; the message names the node.
+        """
+        from jettison.instances.remat_graph.networkx_graph import graph_of_networkx
+
+        return graph_of_networkx(graph, name, provenance or Provenance())
 
     def __len__(self) -> int:
         return len(self.nodes)

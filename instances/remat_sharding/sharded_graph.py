@@ -35,7 +35,7 @@ class Resharding:
     cost_ns: Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShardedGraph(InstanceDocument):
     """Sharded graph: operators in a topological order, their strategies, and resharding costs.
 

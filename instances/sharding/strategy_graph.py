@@ -123,7 +123,7 @@ class StrategyEdge:
         _check_costs(self.costs_ns)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StrategyGraph(InstanceDocument):
     """Strategy graph: nodes with strategies, and edges with costs for pairs of strategies.
 

@@ -39,7 +39,7 @@ LARGEST_GROUPS = 1000
 Partition = tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ThreePartition(InstanceDocument):
     r"""Instance of 3-PARTITION: items to be grouped in triples of equal sum.
 

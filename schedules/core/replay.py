@@ -163,6 +163,13 @@ class Replay:
     period_ns: int | None = None
     memory_profile: tuple[tuple[int, int], ...] = ()
 
+    def __repr__(self) -> str:
+        found = "valid" if self.valid else f"{len(self.violations)} broken rules"
+        return (
+            f"<Replay of {len(self.steps)} computations: {found}, {self.schedule_class}, "
+            f"time_ns={self.time_ns}, peak_bytes={self.peak_bytes}>"
+        )
+
     @property
     def clock(self) -> str:
         """Unit of the times: ``ns``, or ``instance`` where the instance's times have no unit."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array_key import Key
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.multi_model.operation import MultiModelOperation
 from jettison.schedules.multi_model.shared_unit_replay import SharedUnitReplay
 from jettison.schedules.multi_model.training_replay import TrainingReplay
@@ -43,6 +44,9 @@ class MultiModelSchedule:
     kind = "multi-model-schedule"
 
     units: tuple[TrainingUnit, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(self, "units", self.units)
 
     def replay(self, problem: MultiModelTraining) -> TrainingReplay:
         r"""Execute one iteration in exact integers and name every broken rule.

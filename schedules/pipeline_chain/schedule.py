@@ -9,6 +9,7 @@ from itertools import pairwise
 from jettison.instances.core.errors import InputError
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.schedules.core.checked_operations import checked_operations
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.pipeline_chain.step_replay import PipelineReplay, replay_pipeline
 from jettison.schedules.remat_chain.schedule import ChainOperation
 
@@ -74,6 +75,9 @@ class PipelineSchedule:
 
     devices: tuple[DevicePlan, ...]
     chunks: int = 1
+
+    def __repr__(self) -> str:
+        return short_repr(self, "devices", self.devices)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "devices", tuple(self.devices))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from jettison.instances.core.errors import InputError
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core import replay as replay_words
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.recorder import Recorder
 from jettison.schedules.core.replay import Replay, Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.remat_chain.contents import ChainContents, Effect
 from jettison.schedules.remat_chain.drop_rules import DropRules, Reading
 
@@ -101,9 +104,24 @@ class ChainSchedule:
 
     operations: tuple[ChainOperation, ...]
 
+    def __repr__(self) -> str:
+        return short_repr(self, "operations", self.operations)
+
     def __post_init__(self) -> None:
         checked = checked_operations(self.operations, (ChainOperation,))
         object.__setattr__(self, "operations", checked)
+
+    @classmethod
+    def parse(cls, text: str) -> ChainSchedule:
+        """Read operations such as ``F_ck 1, F_all 2, B 2``, separated by commas or line ends.
+
+        Raises
+        ------
+        InputError
+            If something is no operation; the message says which one, by its place from 1.
+        """
+        words = [word for word in re.split(r"[,;\n]", text) if word.strip()]
+        return cls(tuple(_parsed(word, place) for place, word in enumerate(words, start=1)))
 
     def replay(self, chain: Chain, memory_bytes: int | None = None) -> Replay:
         r"""Execute the sequence in exact integers and name every broken rule.
@@ -130,6 +148,19 @@ class ChainSchedule:
         Time linear in the number of operations.
         """
         return _ChainReplay(chain, memory_bytes).run(self.operations)
+
+
+def _parsed(text: str, place: int) -> ChainOperation:
+    kinds = {str(kind): kind for kind in ChainOperationKind}
+    kind, _, stage = text.strip().partition(" ")
+    digits = stage.strip()
+    if kind not in kinds or not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        raise InputError(
+            f"{text.strip()[:40]!r}",
+            field=f"operations[{place}]",
+            expected=f"write {', '.join(kinds)}, each with the number of a stage: F_ck 1, B 1",
+        )
+    return ChainOperation(kinds[kind], int(digits))
 
 
 class _ChainReplay:

@@ -12,6 +12,7 @@ from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.recorder import Recorder
 from jettison.schedules.core.replay import Replay, Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.remat_graph.saved_or_once import is_saved_or_once
 
 
@@ -43,6 +44,9 @@ class GraphSchedule:
     kind = "graph-schedule"
 
     operations: tuple[GraphOperation, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(self, "operations", self.operations)
 
     def __post_init__(self) -> None:
         checked = checked_operations(self.operations, (GraphOperation,))

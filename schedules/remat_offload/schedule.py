@@ -9,6 +9,7 @@ from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_chain.schedule import (
     ChainOperation,
@@ -40,6 +41,9 @@ class OffloadSchedule:
     kind = "offload-schedule"
 
     operations: tuple[ChainOperation | TransferOperation, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(self, "operations", self.operations)
 
     def __post_init__(self) -> None:
         checked = checked_operations(self.operations, (ChainOperation, TransferOperation))

@@ -12,6 +12,7 @@ from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.replay import Replay, Rule, Violation
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.remat_graph.schedule import (
     GraphOperation,
     GraphOperationKind,
@@ -42,6 +43,9 @@ class ShardedSchedule:
 
     strategies: tuple[int, ...]
     operations: tuple[GraphOperation, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(self, "operations", self.operations)
 
     def __post_init__(self) -> None:
         checked = checked_operations(self.operations, (GraphOperation,))

@@ -8,6 +8,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.checked_operations import checked_operations
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.training_chain.event import TrainingEvent
 from jettison.schedules.training_chain.period_replay import TrainingReplay
 from jettison.schedules.training_chain.training_verdict import TrainingVerdict
@@ -44,6 +45,9 @@ class TrainingSchedule:
 
     period_ns: int
     events: tuple[TrainingEvent, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(self, "events", self.events)
 
     def __post_init__(self) -> None:
         checked = checked_operations(self.events, (TrainingEvent,), field="events")

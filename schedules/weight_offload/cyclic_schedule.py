@@ -9,6 +9,7 @@ from jettison.instances.core.link import Link
 from jettison.instances.weight_offload.cycle import WeightCycle
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.short_repr import short_repr
 from jettison.schedules.weight_offload.cyclic_event import CyclicEvent
 from jettison.schedules.weight_offload.cyclic_replay import CyclicReplay
 
@@ -40,6 +41,9 @@ class CyclicSchedule:
 
     period_ns: int
     events: tuple[CyclicEvent, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(self, "events", self.events)
 
     def __post_init__(self) -> None:
         checked = checked_operations(self.events, (CyclicEvent,), field="events")

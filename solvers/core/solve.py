@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.certified import (
     with_certified_bounds,
@@ -19,7 +21,7 @@ from jettison.solvers.core.method import Method, Promise
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.params import ParamsGiven
 from jettison.solvers.core.problem import Problem
-from jettison.solvers.core.registry import check_problem, find_method, methods_of
+from jettison.solvers.core.registry import check_problem, find_method, kind_of, methods_of
 from jettison.solvers.core.result import (
     Result,
     replay_schedule,
@@ -42,7 +44,7 @@ def solve(
     method: str | None = None,
     *,
     params: ParamsGiven | None = None,
-    start: Schedule | None = None,
+    start: Schedule | str | Path | None = None,
     time_limit: float | None = 60.0,
     gap: float = 0.0,
     threads: int = 1,
@@ -62,7 +64,8 @@ def solve(
         Parameters of the method, some of them by name or all in its own type: see
         ``jettison list methods PROBLEM -v``.
     start
-        A schedule that fits. Methods that can do so begin from it, and the answer is no slower.
+        A schedule that fits, or its file. Methods that can do so begin from it, and the answer is
+        no slower.
     time_limit
         Wall-clock seconds; None for no limit.
     gap
@@ -87,9 +90,16 @@ def solve(
         seed=seed,
         on_schedule=on_schedule,
         on_bound=on_bound,
-        start=start,
+        start=_read(start, problem),
     )
     return solve_with(problem, method, options, params)
+
+
+def _read(schedule: Schedule | str | Path | None, problem: Problem) -> Schedule | None:
+    """Return a schedule, read from its file where a path is given."""
+    if isinstance(schedule, str | Path):
+        return load_schedule(schedule, problem.instance)
+    return schedule
 
 
 def solve_with(
@@ -161,7 +171,7 @@ def _end_of(result: Result, options: SolveOptions) -> Termination:
 
 def bound(
     problem: Problem,
-    schedule: Schedule | None = None,
+    schedule: Schedule | str | Path | None = None,
     method: str | None = None,
     *,
     params: Mapping[str, ParamsGiven] | None = None,
@@ -179,7 +189,7 @@ def bound(
     problem
         Instance and memory.
     schedule
-        Somebody's schedule; it is replayed, and every rule it breaks is named.
+        Somebody's schedule, or its file; it is replayed, and every rule it breaks is named.
     method
         The method whose bound is wanted; None for every method of the problem that proves one.
     params
@@ -201,7 +211,7 @@ def bound(
     options = SolveOptions(
         time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_bound=on_bound
     )
-    verdict = bound_with(problem, schedule, method, options, params)
+    verdict = bound_with(problem, _read(schedule, problem), method, options, params)
     return verdict.certified(options) if certify else verdict
 
 
@@ -283,7 +293,15 @@ def compare(
     results = compare_all(problems, chosen, options, params)
     if certify:
         results = with_certified_bounds(results, options)
-    frame = pd.DataFrame([result.to_json() for result in results])
+    frame = pd.DataFrame(
+        [
+            {
+                **result.to_json(),
+                "reference_time_ns": kind_of(result.problem).reference(result.problem).time_ns,
+            }
+            for result in results
+        ]
+    )
     for column in frame.columns:
         if column.endswith(("_ns", "_bytes", "_per_s")):
             frame[column] = frame[column].astype("Int64")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from jettison import Chain, ThreePartition, bundled_instances, check_certificate, load
+from jettison import Chain, ThreePartition, check_certificate, load
 from jettison.instances.bundled_entries import Origin
+from jettison.instances.catalog import bundled_instances
 from jettison.remat_graph import chain_to_graph
 
 DATA = Path(__file__).parent / "data"

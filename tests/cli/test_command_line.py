@@ -7,7 +7,8 @@ from importlib import metadata
 
 import pytest
 
-from jettison import Chain, bundled_instances, save
+from jettison import Chain, save
+from jettison.instances.catalog import bundled_instances
 from jettison.solvers.core.registry import methods_of
 from tests.cli.terminal import Terminal
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from jettison import bundled_instances
+from jettison.instances.catalog import bundled_instances
 from tests.cli.terminal import Terminal
 
 WIDTH = 80

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from jettison import Chain, Graph, MultiModel, ShardedGraph, bundled_instances, load
+from jettison import Chain, Graph, MultiModel, ShardedGraph, load
 from jettison.instances import catalog
 from jettison.instances.bundled_entries import Origin
-from jettison.instances.catalog import CatalogEntry
+from jettison.instances.catalog import CatalogEntry, bundled_instances
 from jettison.instances.core.json_file import check_schema, json_text, read_json
 
 DATA = Path(catalog.__file__).parent / "data"

@@ -8,8 +8,9 @@ import re
 import pytest
 
 import jettison as jt
-from jettison import Chain, bundled_instances, load
+from jettison import Chain, load
 from jettison.instances.bundled_entries import CatalogEntry, Origin, data_file
+from jettison.instances.catalog import bundled_instances
 
 IMPORTED = [entry for entry in bundled_instances() if entry.origin is Origin.IMPORTED]
 # Those of Sailor, which all ran OPT-350M.

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from jettison import Chain, bundled_instances, load
+from jettison import Chain, load
+from jettison.instances.catalog import bundled_instances
 from jettison.remat_chain import Stage
 from jettison.solvers.remat_chain.baselines import chen_sqrt_schedule, periodic_schedule
 from tests.drawing.chains import chain_of, random_chain

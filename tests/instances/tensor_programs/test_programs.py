@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jettison import InputError, ShardedGraph, bundled_instances, load
+from jettison import InputError, ShardedGraph, load
+from jettison.instances.catalog import bundled_instances
 from jettison.instances.core.json_file import write_json
 from jettison.instances.generators.perceptron_program import (
     perceptron,

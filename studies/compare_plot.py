@@ -1,4 +1,4 @@
-"""Plot of a comparison: time against memory, between the bounds and the base time."""
+"""Picture of a comparison: time against memory, between the bounds and the base time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from jettison.schedules.core.picture_style import (
     time_unit,
 )
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import best_bound
-from jettison.solvers.core.registry import kind_of
+from jettison.solvers.core.registry import find_kind
 from jettison.solvers.core.result import Result
+from jettison.studies.compared_run import ComparedRun, compared_runs
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -58,24 +59,22 @@ class BoundStep(NamedTuple):
     time_ns: int | None
 
 
-def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> list[BoundStep]:
-    """Return the best bounds that the results together prove for a class, by ascending memory.
+def bound_steps(runs: Sequence[ComparedRun], schedule_class: ScheduleClass) -> list[BoundStep]:
+    """Return the best bounds that the runs together prove for a class, by ascending memory.
 
     A bound of a larger memory counts for the smaller ones too.
     """
     found: dict[int, float] = {}
-    for result in results:
-        memory_bytes = result.problem.memory_bytes
-        best = best_bound(result.bounds, schedule_class)
-        if best is not None:
-            found[memory_bytes] = max(found.get(memory_bytes, 0), best.time_ns)
-        proof = result.infeasibility
-        if proof is not None and proof.valid_for.covers(schedule_class):
+    for run in runs:
+        memory_bytes = run.memory_bytes
+        proved = [time for held, time in run.bounds if held.covers(schedule_class)]
+        if proved:
+            found[memory_bytes] = max(found.get(memory_bytes, 0), *proved)
+        if run.empty_class is not None and run.empty_class.covers(schedule_class):
             found[memory_bytes] = math.inf
-            if schedule_class is kind_of(result.problem).narrow_class:
-                found[max(memory_bytes, (proof.least_memory_bytes or memory_bytes + 1) - 1)] = (
-                    math.inf
-                )
+            if schedule_class is find_kind(run.problem).narrow_class:
+                least_bytes = run.least_memory_bytes or memory_bytes + 1
+                found[max(memory_bytes, least_bytes - 1)] = math.inf
     steps: list[BoundStep] = []
     largest: float = 0
     for memory_bytes in sorted(found, reverse=True):
@@ -84,7 +83,7 @@ def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> lis
     return steps[::-1]
 
 
-def plot_compare(results: Sequence[Result]) -> Figure:
+def plot_compare(results: Sequence[Result] | pd.DataFrame) -> Figure:
     """Draw the time that each method takes against the memory that it is given.
 
     Time is shown as overhead over the base time, without recomputation or waiting; the axis on the
@@ -99,7 +98,8 @@ def plot_compare(results: Sequence[Result]) -> Figure:
     Parameters
     ----------
     results
-        Results of one instance: any methods, any memories.
+        Results of one instance, any methods, any memories; or the table of them that
+        `jettison.compare` returns.
 
     Returns
     -------
@@ -109,35 +109,36 @@ def plot_compare(results: Sequence[Result]) -> Figure:
     Raises
     ------
     InputError
-        If there is no result, or the results are of several instances or links.
+        If there is no result, the results are of several instances or links, or a table lacks
+        columns.
     """
-    problems = {result.problem.instance.sha256: result.problem for result in results}
-    if len(problems) != 1:
+    runs = compared_runs(results)
+    instances = {run.instance_sha256 for run in runs}
+    if len(instances) != 1:
         raise InputError(
-            f"results of {len(problems)} instances",
+            f"results of {len(instances)} instances",
             field="results",
             expected="give results of one instance",
         )
-    (problem,) = problems.values()
-    links = {str(link) for result in results if (link := result.problem.link) is not None}
+    first = runs[0]
+    links = {str(run.link) for run in runs if run.link is not None}
     if len(links) > 1:
         raise InputError(
             f"results of {len(links)} bandwidths",
             field="results",
             expected="give results of one bandwidth",
         )
-    kind = kind_of(problem)
-    overhead = _Overhead(kind.reference(problem).time_ns)
-    narrow = kind.narrow_class
-    steps = bound_steps(results, ScheduleClass.ALL)
-    narrow_steps = bound_steps(results, narrow)
+    overhead = _Overhead(first.reference_ns)
+    narrow = find_kind(first.problem).narrow_class
+    steps = bound_steps(runs, ScheduleClass.ALL)
+    narrow_steps = bound_steps(runs, narrow)
     marks = [step.memory_bytes for step in narrow_steps]
     memory = memory_unit(max(marks))
-    asked = ", ".join([problem.problem, *links])
-    axes = empty_axes(7.2, 4.6, f"{problem.instance.name} ({asked})")
-    _limit_axes(axes, results, narrow_steps, memory, overhead)
+    asked = ", ".join([first.problem, *links])
+    axes = empty_axes(7.2, 4.6, f"{first.instance} ({asked})")
+    _limit_axes(axes, runs, narrow_steps, memory, overhead)
     regions = _draw_bounds(axes, steps, narrow_steps, narrow, memory, overhead)
-    lines = _draw_methods(axes, results, memory, overhead)
+    lines = _draw_methods(axes, runs, memory, overhead)
     time = _draw_time_axis(axes, overhead)
     base = axes.axhline(
         0.0,
@@ -168,13 +169,13 @@ class _Overhead(NamedTuple):
 
 def _limit_axes(
     axes: Axes,
-    results: Sequence[Result],
+    runs: Sequence[ComparedRun],
     steps: Sequence[BoundStep],
     memory: AxisUnit,
     overhead: _Overhead,
 ) -> None:
     left, right = memory.of(steps[0].memory_bytes), memory.of(steps[-1].memory_bytes)
-    times = [result.time_ns for result in results] + [step.time_ns for step in steps]
+    times = [run.time_ns for run in runs] + [step.time_ns for step in steps]
     top = max((overhead.of(time_ns) for time_ns in times if time_ns is not None), default=0.0)
     top = max(top, 1.0)
     if top > _LARGEST_LINEAR_PERCENT:
@@ -241,13 +242,13 @@ def _draw_region(
 
 
 def _draw_methods(
-    axes: Axes, results: Sequence[Result], memory: AxisUnit, overhead: _Overhead
+    axes: Axes, runs: Sequence[ComparedRun], memory: AxisUnit, overhead: _Overhead
 ) -> list[Artist]:
     points: dict[str, list[tuple[float, float]]] = {}
-    for result in results:
-        if result.time_ns is not None:
-            where = memory.of(result.problem.memory_bytes)
-            points.setdefault(result.method, []).append((where, overhead.of(result.time_ns)))
+    for run in runs:
+        if run.time_ns is not None:
+            where = memory.of(run.memory_bytes)
+            points.setdefault(run.method, []).append((where, overhead.of(run.time_ns)))
     lines: list[Artist] = []
     for place, (method, found) in enumerate(points.items()):
         found.sort()

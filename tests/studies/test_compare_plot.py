@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
-from jettison.cli.compare.picture import BoundStep, bound_steps, plot_compare
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_chain.problem import RematChain
@@ -30,6 +29,7 @@ from jettison.solvers.remat_chain.baselines import (
     store_all_schedule,
 )
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
+from jettison.studies.compare_plot import BoundStep, bound_steps, plot_compare
 from tests.tiny import EQUAL_LAYERS, LADDER, UNEVEN, UNIFORM
 
 # UNIFORM: six layers of 2 + 3 ns and a loss of 1 + 1 ns; saving everything takes 15 bytes.
