@@ -137,7 +137,7 @@ def export_choice(problem: Problem, path: Path, choice: ModelChoice) -> Exported
     write_model(model, path)
     return ExportedModel(
         file=path,
-        formulation=choice.formulation,
+        formulation=str(choice.formulation),
         rows=model.num_rows,
         columns=model.num_columns,
         nonzeros=model.num_nonzeros,

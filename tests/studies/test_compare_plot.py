@@ -30,6 +30,7 @@ from jettison.solvers.remat_chain.baselines import (
 )
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.studies.compare_plot import BoundStep, bound_steps, plot_compare
+from jettison.studies.compared_run import compared_runs
 from tests.tiny import EQUAL_LAYERS, LADDER, UNEVEN, UNIFORM
 
 # UNIFORM: six layers of 2 + 3 ns and a loss of 1 + 1 ns; saving everything takes 15 bytes.
@@ -169,12 +170,12 @@ def test_a_bound_holds_for_smaller_memories_too() -> None:
         result(14, "strong", bounds=[(36, ALL), (37, PERSISTENT)]),
         result(20, "rotor", bounds=[(32, PERSISTENT)]),
     ]
-    assert bound_steps(results, ALL) == [
+    assert bound_steps(compared_runs(results), ALL) == [
         BoundStep(12, 36),
         BoundStep(14, 36),
         BoundStep(20, BASE_NS),
     ]
-    assert bound_steps(results, PERSISTENT) == [
+    assert bound_steps(compared_runs(results), PERSISTENT) == [
         BoundStep(12, 37),
         BoundStep(14, 37),
         BoundStep(20, BASE_NS),
@@ -187,17 +188,17 @@ def test_below_a_refuted_memory_nothing_exists() -> None:
         result(20, "rotor", bounds=[(33, PERSISTENT)]),
     ]
     # Nine bytes are the least for persistent schedules; for others only five are refuted.
-    assert bound_steps(results, PERSISTENT) == [
+    assert bound_steps(compared_runs(results), PERSISTENT) == [
         BoundStep(5, None),
         BoundStep(8, None),
         BoundStep(20, 33),
     ]
-    assert bound_steps(results, ALL) == [BoundStep(5, None), BoundStep(20, BASE_NS)]
+    assert bound_steps(compared_runs(results), ALL) == [BoundStep(5, None), BoundStep(20, BASE_NS)]
 
 
 def test_a_refutation_for_some_schedules_is_none_for_all() -> None:
     results = [result(5, "rotor", refuted=refutation(PERSISTENT, 9))]
-    assert bound_steps(results, ALL) == [BoundStep(5, BASE_NS)]
+    assert bound_steps(compared_runs(results), ALL) == [BoundStep(5, BASE_NS)]
 
 
 def test_the_bounds_are_stairs_at_their_values() -> None:
@@ -305,7 +306,7 @@ def test_without_more_than_the_base_time_offloaded_weights_have_no_region() -> N
 
 def test_the_least_memory_of_offloaded_weights_holds_for_all_schedules() -> None:
     results = [_weights(10), _weights(25, [30])]
-    assert bound_steps(results, ALL) == [
+    assert bound_steps(compared_runs(results), ALL) == [
         BoundStep(10, None),
         BoundStep(LEAST_BYTES - 1, None),
         BoundStep(25, 30),
