@@ -24,6 +24,7 @@ from jettison.instances.profilers.torch_chains.chain_assembly import (
     check_model,
     dtype_name,
 )
+from jettison.instances.profilers.torch_chains.partial_gradients import expect_no_crash
 from jettison.instances.profilers.torch_chains.stage import (
     ChainStage,
     chain_stages,
@@ -147,6 +148,7 @@ def _measure(
 
 def _measure_stage(stage: ChainStage, stage_input: Tensor, runs: _Runs) -> StageMeasurement:
     stage.first_forward(stage_input)
+    expect_no_crash(stage, stage_input)
     time = runs.time(stage, stage_input)
     # The meter slows down what runs inside it: it is closed while durations are measured.
     with memory_meter(stage_input.device) as meter:
