@@ -27,6 +27,7 @@ from jettison.instances.profilers.device.machine_watch import (  # noqa: E402
     MachineWatch,
 )
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_memory import TracedMemory  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -205,12 +206,15 @@ def test_two_profiles_of_one_model_that_are_apart_are_not_both_silent(
 
     def profiled(width: int) -> list[str]:
         model = nn.Sequential(nn.Linear(32, width), nn.ReLU(), nn.Linear(width, 4))
+        batch, runs = torch.randn(16, 32), {"warmup": 0, "repeats": 2}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if kind == "chain":
-                profile_chain(model, torch.randn(16, 32), name="mlp", model_name="mlp", threads=1)
+                profile_chain(model, batch, name="mlp", model_name="mlp", threads=1, **runs)
             else:
-                executor.trace_step_program(model, torch.randn(16, 32), loss=torch.mean)
+                executor.trace_step_program(
+                    model, batch, loss=torch.mean, memory=TracedMemory(), **runs
+                )
         return [str(item.message) for item in caught if "an earlier one found" in str(item.message)]
 
     assert profiled(64) == []
