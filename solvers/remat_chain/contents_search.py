@@ -265,7 +265,7 @@ def _budget(most_states: int | None, time_limit_s: float | None, params: Content
     return min(max(params.most_states, fitting), _MOST_NUMBERED)
 
 
-def _sizes(chain: Chain) -> tuple[Amounts, ...]:
+def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts, Amounts, Amounts]:
     """Return bytes of a^0..a^N, gradients, what is saved, and what F_all, F and B need besides."""
     numbers = range(len(chain) + 1)
     return (
