@@ -44,4 +44,4 @@ def random_training_chain(
                 host_update_ns=chance.choice([None, 0, 2]),
             )
         found.append(stage)
-    return with_saving_overheads(chance, Chain("random step", chance.choice([0, 1]), tuple(found)))
+    return with_saving_overheads(Chain("random step", chance.choice([0, 1]), tuple(found)))
