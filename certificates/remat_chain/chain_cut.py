@@ -7,7 +7,7 @@ leaves less memory beside the stage :math:`\ell`:
 
 .. math::
     A_\ell = M - a^0 - \bar a^\ell
-             - \max\bigl(o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell\bigr).
+             - \max\bigl(\bar o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell\bigr).
 
 Here :math:`\delta` are the sizes of gradients, and :math:`[\delta^{\ell-1}]` counts unless the
 instance says that :math:`o_b` holds it. Binary columns ``saved_k`` for :math:`1 \le k < \ell`:
@@ -51,7 +51,7 @@ def chain_cut(instance: Fields, resources: Fields, options: Fields) -> StatedMod
     running = stage.gradient_bytes + chain.backward_output_bytes(number)
     running += stage.backward_overhead_bytes
     available = integer_field(resources, "memory_bytes") - chain.input_bytes
-    available -= stage.saved_bytes + max(stage.forward_overhead_bytes, running)
+    available -= stage.saved_bytes + max(stage.saving_overhead_bytes, running)
     model = IntegerModel(
         time_offset_ns=chain.base_time_ns + sum(stage.forward_ns for stage in below)
     )

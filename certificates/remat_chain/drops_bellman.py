@@ -15,13 +15,14 @@ run then. Costs are times beyond those that the sub-problem spends at least, whi
 of each stage (but of :math:`t` if :math:`p = 1`) and one backward of each (but of :math:`s` in
 :math:`E`). In all three lines below, the times of the parts sum to that of the whole and what is
 repeated. With sizes :math:`a^\ell` of outputs, :math:`\bar a^\ell` of what is saved, overheads
-:math:`o_f, o_b`, forward durations :math:`u_f` and :math:`U(s,k) = \sum_{j=s}^{k} u_f^j`,
+:math:`o_f`, :math:`\bar o_f` where a forward saves, :math:`o_b`, forward durations :math:`u_f` and
+:math:`U(s,k) = \sum_{j=s}^{k} u_f^j`,
 
 .. math::
 
     \beta(s) &= \bar a^s + \delta^s + [\delta^{s-1}] + o_b^s \qquad
         b_p(t) = \min(a^t, \delta^t) + p\,\bar a^t \\
-    f_p(s,t) &= b_p(t) + \bar a^s + o_f^s \\
+    f_p(s,t) &= b_p(t) + \bar a^s + \bar o_f^s \\
     n_p(s,t) &= b_p(t) + \max\bigl(a^s + o_f^s,\; \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr) \\
     C_0(s,s,m) &= 0 \quad\text{if } m \ge \max(f_0(s,s), \beta(s)), \text{ else } \infty \\
     C_1(s,s,m) &= 0 \quad\text{if } m \ge \beta(s), \text{ else } \infty \\

@@ -17,6 +17,7 @@ _STAGE_FIELDS = {
     "saved_bytes",
     "forward_overhead_bytes",
     "backward_overhead_bytes",
+    "saving_overhead_bytes",
     "weight_bytes",
     "output_gradient_bytes",
 }
@@ -33,7 +34,8 @@ _TRAINING_FIELDS = {
 class GivenStage:
     """Numbers of one stage; optional ones are 0 where they are absent.
 
-    The gradient of an output, `gradient_bytes`, is as large as the output where it is absent.
+    The gradient of an output, `gradient_bytes`, is as large as the output where it is absent, and
+    the overhead of saving as that of another forward operation.
     """
 
     forward_ns: int
@@ -41,6 +43,7 @@ class GivenStage:
     output_bytes: int
     saved_bytes: int
     forward_overhead_bytes: int
+    saving_overhead_bytes: int
     backward_overhead_bytes: int
     weight_bytes: int
     gradient_bytes: int
@@ -72,7 +75,8 @@ class GivenChain:
         ------
         CertificateError
             If it is no chain of version 1, a field is unknown, a number is none, a stage saves
-            less than its output, or the loss has an output or a gradient of it.
+            less than its output or has an overhead out of range where it saves, or the loss has
+            an output or a gradient of it.
         """
         check_kind(document, "chain", _FIELDS)
         entries = list_field(document, "stages")
@@ -89,6 +93,11 @@ class GivenChain:
                 output_bytes=integer_field(entry, "output_bytes"),
                 saved_bytes=integer_field(entry, "saved_bytes"),
                 forward_overhead_bytes=integer_field(entry, "forward_overhead_bytes", default=0),
+                saving_overhead_bytes=integer_field(
+                    entry,
+                    "saving_overhead_bytes",
+                    default=integer_field(entry, "forward_overhead_bytes", default=0),
+                ),
                 backward_overhead_bytes=integer_field(entry, "backward_overhead_bytes", default=0),
                 weight_bytes=integer_field(entry, "weight_bytes", default=0),
                 gradient_bytes=integer_field(
@@ -100,6 +109,10 @@ class GivenChain:
         for number, stage in enumerate(stages, start=1):
             if stage.saved_bytes < stage.output_bytes:
                 raise CertificateError(f"stage {number} saves less than its output")
+            overhead = stage.forward_overhead_bytes
+            least = stage.output_bytes + overhead - stage.saved_bytes
+            if not least <= stage.saving_overhead_bytes <= overhead:
+                raise CertificateError(f"stage {number} has no such overhead where it saves")
         if stages[-1].output_bytes or stages[-1].gradient_bytes:
             raise CertificateError("the last stage, the loss, has an output that is not 0 bytes")
         return cls(

@@ -5,7 +5,7 @@ Theorem 1, as `solvers/remat_chain/rotor.py` has it, with the corrections named 
 :math:`h(s,t,m)` be the least time that they spend on stages :math:`s, \dots, t` beyond one forward
 and one backward operation of each, where :math:`m` bytes hold everything but the input of
 :math:`s`. With sizes :math:`a^\ell` of outputs, :math:`\bar a^\ell` of what is saved, overheads
-:math:`o_f, o_b` and forward durations :math:`u_f`,
+:math:`o_f`, :math:`\bar o_f` where a forward saves, :math:`o_b`, and forward durations :math:`u_f`,
 
 .. math::
 
@@ -13,7 +13,7 @@ and one backward operation of each, where :math:`m` bytes hold everything but th
     h(s,t,m) &= \min\Bigl( [m \ge m_{all}(s,t)]\;\; h(s+1,t,m-\bar a^s), \\
              &\phantom{=\min\Bigl(} [m \ge m_\emptyset(s,t)]\;\; \min_{s < s' \le t}
                \sum_{k=s}^{s'-1} u_f^k + h(s',t,m-a^{s'-1}) + h(s,s'-1,m) \Bigr) \\
-    m_{all}(s,t) &= \max\bigl(e^t + \bar a^s + o_f^s,\;
+    m_{all}(s,t) &= \max\bigl(e^t + \bar a^s + \bar o_f^s,\;
                     \delta^s + \bar a^s + [\delta^{s-1}] + o_b^s\bigr) \\
     m_\emptyset(s,t) &= e^t + \max\bigl(a^s + o_f^s,\;
                         \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr)

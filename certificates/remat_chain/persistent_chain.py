@@ -33,6 +33,7 @@ class PersistentChain:
         self._waiting_bytes = [0, *(min(s.output_bytes, s.gradient_bytes) for s in chain.stages)]
         self.saved_bytes = [0, *(stage.saved_bytes for stage in chain.stages)]
         self._forward_bytes = [0, *(stage.forward_overhead_bytes for stage in chain.stages)]
+        self._saving_bytes = [0, *(stage.saving_overhead_bytes for stage in chain.stages)]
         self.backward_bytes = [0] + [
             stage.gradient_bytes
             + stage.saved_bytes
@@ -48,7 +49,7 @@ class PersistentChain:
 
     def forward_bytes(self, s: int, t: int) -> int:
         """Return the bytes to save stage s beside its input, while t waits for its backward."""
-        return self._waiting_bytes[t] + self.saved_bytes[s] + self._forward_bytes[s]
+        return self._waiting_bytes[t] + self.saved_bytes[s] + self._saving_bytes[s]
 
     def passing_needs(self, s: int, t: int) -> int:
         r"""Return :math:`m_\emptyset(s,t)`, for s < t."""

@@ -79,7 +79,7 @@ class LinkedChain:
         self.saved = [0, *(stage.saved_bytes * units for stage in stages)]
         # What F_all of a stage needs beside its input, and what its backward needs.
         self.saving = [0] + [
-            (stage.saved_bytes + stage.forward_overhead_bytes) * units for stage in stages
+            (stage.saved_bytes + stage.saving_overhead_bytes) * units for stage in stages
         ]
         self.back = [0] + [
             units

@@ -6,7 +6,8 @@ needs
 
 .. math::
     a^0 \le M, \qquad
-    a^{\ell-1} + \bar a^\ell + \max\bigl(o_f^\ell,\; a^\ell + [a^{\ell-1}] + o_b^\ell\bigr) \le M
+    a^{\ell-1} + \bar a^\ell + \max\bigl(\bar o_f^\ell,\;
+    \delta^\ell + [\delta^{\ell-1}] + o_b^\ell\bigr) \le M
     \quad \forall \ell
 
 whatever is on the host: inputs, outputs and overhead of what runs are in memory. Rows: ``input``,
@@ -47,7 +48,7 @@ def offload_memory_floor(instance: Fields, resources: Fields, options: Fields) -
         running_bytes = (
             chain.activation_bytes(number - 1)
             + stage.saved_bytes
-            + max(stage.forward_overhead_bytes, back_bytes)
+            + max(stage.saving_overhead_bytes, back_bytes)
         )
         model.at_most(f"stage_{number}", [], [], memory_bytes - running_bytes)
     return StatedModel(model, "all schedules")

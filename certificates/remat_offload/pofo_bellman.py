@@ -9,7 +9,7 @@ costs are ticks beyond all operations of the stages that are left, once each. Le
 .. math::
 
     n_i(k) &= [k > i]\, a^{k-1} + a^k + o_f^k, \qquad
-    M_B(i) = \bar a^i + \delta^i + [\delta^{i-1}] + o_b^i, \qquad S(i) = \bar a^i + o_f^i \\
+    M_B(i) = \bar a^i + \delta^i + [\delta^{i-1}] + o_b^i, \qquad S(i) = \bar a^i + \bar o_f^i \\
     w(i,k) &= \max_{i \le l \le k} n_i(l), \quad
     w_F(i,k) = \max_{i \le l \le k} n_i(l) - P(i,l-1), \quad
     w_B(i,k) = \max_{i \le l \le k} n_i(l) - P(l+1,k)

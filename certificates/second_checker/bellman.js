@@ -8,7 +8,7 @@ function followProgram(chain, { memory_bytes: memory }, claim, lines) {
   const drops = claim.name === "drops-bellman", tables = drops ? ["C0", "E0", "C1", "E1"] : ["p"];
   const isRight = claim.k === 0n && claim.validFor === `persistent${drops ? " with drops" : ""}`;
   demand(isRight, "not what the formulation is for");
-  const { N, a, d, s, f, g, of, ob, t0 } = chain;
+  const { N, a, d, s, f, g, of, os, ob, t0 } = chain;
   const [goal, cost] = claim.time === null ? [1n, f.map(() => 0n)] : [claim.time - t0, f];
   const listed = new Map();
   // What is listed of a sub-chain in m bytes; 0 where nothing is.
@@ -25,7 +25,7 @@ function followProgram(chain, { memory_bytes: memory }, claim, lines) {
     demand(falls && steps[0][0] >= 0n && steps.at(-1)[1] >= 1n, "steps do not ascend and descend");
     const [stays, other] = drops ? [`C${p}`, `${kind}0`] : ["p", "p"];
     const held = kind === "E" ? a[from - 1] : 0n, waits = (d[to] < a[to] ? d : a)[to] + p * s[to];
-    const forward = p && from === to ? 0n : waits + s[from] + of[from] + held;
+    const forward = p && from === to ? 0n : waits + s[from] + os[from] + held;
     const saving = max(forward, kind === "E" ? 0n : s[from] + d[from] + g[from] + ob[from]);
     const inner = range(from + 1, to).map((j) => a[j - 1] + a[j] + of[j]);
     const passing = waits + max(a[from] + of[from], ...inner);

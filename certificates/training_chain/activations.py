@@ -163,6 +163,7 @@ class Activations:
         stage = chain.stages[l - 1]
         terms = [(self.dev[e], 1)] if e in self.dev else []
         if self.around.is_forward(e):
-            terms.append((self.f[l], self.s[l] - self.a[l]))
-            return self.a[l] + stage.forward_overhead_bytes, terms
+            passing = self.a[l] + stage.forward_overhead_bytes
+            terms.append((self.f[l], self.s[l] + stage.saving_overhead_bytes - passing))
+            return passing, terms
         return self.given.backward_operands(l), terms

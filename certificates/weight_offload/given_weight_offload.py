@@ -85,7 +85,7 @@ class GivenWeightOffload:
         forward, backward, saved = [], [], chain.input_bytes
         for number, stage in enumerate(chain.stages, start=1):
             saved += stage.saved_bytes
-            forward.append(saved + stage.forward_overhead_bytes)
+            forward.append(saved + stage.saving_overhead_bytes)
             leaves = chain.gradient_bytes(number - 1) if number > 1 else 0
             running = chain.backward_output_bytes(number) + stage.backward_overhead_bytes
             gradients = stage.gradient_bytes + max(running, leaves)

@@ -1,7 +1,7 @@
 r"""Rise of a step by a chain schedule: what it takes beyond what is there when it begins.
 
-The replay of a chain is made for plans: it has one overhead for forward operations with and without
-saving, and reserves the gradients of all parameters elsewhere. This account follows the same steps
+The replay of a chain is made for plans: it has no overhead below 0, counts a view as a copy, and
+reserves the gradients of all parameters elsewhere. This account follows the same steps
 with what was measured of each operation by itself, adds gradients as they come, and counts what the
 executor keeps to repeat a stage: states of the generator of random numbers, and copies of buffers.
 """

@@ -24,7 +24,7 @@ recursion, and :math:`m` the memory beside all that is kept below,
     W_d(i,m) &= \min\Bigl( [m \ge m_{save}(i)]\; u_f^i + u_b^i + W_d(i+1, m - \bar a^i), \\
              &\phantom{=\min\Bigl(} \min_{i < j \le t+1} [m \ge m_{pass}(i,j-1)]
                \sum_{k=i}^{j-1} u_f^k + C(i,j-1,m) + W_d(j, m - [j \le t]\, a^{j-1}) \Bigr) \\
-    m_{save}(i) &= \max(\bar a^i + o_f^i,\; \delta^i + \bar a^i + [\delta^{i-1}] + o_b^i) \\
+    m_{save}(i) &= \max(\bar a^i + \bar o_f^i,\; \delta^i + \bar a^i + [\delta^{i-1}] + o_b^i) \\
     m_{pass}(i,j-1) &= \max\bigl(a^i + o_f^i, \max_{i<k<j} (a^{k-1} + a^k + o_f^k)\bigr) \\
     \tau(s,t,K) &= \min_\kappa W_d(s, d + \kappa).
 
@@ -152,7 +152,7 @@ class TwoPhases:
             stage = chain.stage(s)
             own = stage.forward_ns + stage.backward_ns
             gradient = chain.stage(t).gradient_bytes
-            forward = gradient + stage.saved_bytes + stage.forward_overhead_bytes
+            forward = gradient + stage.saving_bytes
             saving = max(forward, self._backward_bytes(s))
             if s == t:
                 return own if m >= saving else None
@@ -175,14 +175,14 @@ class TwoPhases:
 
     def _saving_bytes(self, i: int) -> int:
         stage = self.chain.stage(i)
-        return max(stage.saved_bytes + stage.forward_overhead_bytes, self._backward_bytes(i))
+        return max(stage.saving_bytes, self._backward_bytes(i))
 
     def _passing_bytes(self, i: int, end: int) -> int:
         needs = []
         for k in range(i, end + 1):
             before = self.chain.activation_bytes(k - 1) if k > i else 0
             stage = self.chain.stage(k)
-            needs.append(before + stage.output_bytes + stage.forward_overhead_bytes)
+            needs.append(before + stage.passing_bytes)
         return max(needs)
 
 

@@ -5,8 +5,9 @@ on from cut to cut. It holds for every schedule that the replay accepts, persist
 values that are dropped at any time at no cost.
 
 Let :math:`a^0, \dots, a^N` be the sizes of the activations, :math:`\bar a^k` those of what is
-saved, :math:`\delta^k` those of the gradients, :math:`o_f, o_b` the overheads and :math:`u_f` the
-forward times. For a stage :math:`\ell` let :math:`\sigma_\ell` be the start of the last
+saved, :math:`\delta^k` those of the gradients, :math:`\bar o_f` the overhead of a forward that
+saves, :math:`o_b` that of a backward and :math:`u_f` the forward times.
+For a stage :math:`\ell` let :math:`\sigma_\ell` be the start of the last
 :math:`F_{all}^\ell` before :math:`B^\ell`, and :math:`\tau_\ell > \sigma_\ell` the start of
 :math:`B^\ell`. A *rerun bound* :math:`W_\ell` is no more than the time that :math:`F^1, \dots,
 F^{\ell-1}` take after :math:`\sigma_\ell`. The model turns rerun bounds of the stages below
@@ -41,7 +42,7 @@ with what is left of the memory :math:`M` beside the operations of stage :math:`
 
 .. math::
     A_\ell = M - a^0 - \bar a^\ell
-             - \max\bigl(o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell\bigr),
+             - \max\bigl(\bar o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell\bigr),
 
 :math:`[\delta^{\ell-1}]` being absent where the instance says that :math:`o_b` holds the gradient.
 Row names are the labels, followed by ``_k``.
@@ -51,11 +52,11 @@ Proof
 1. :math:`a^0` is in memory until :math:`B^1` has started: nothing computes it, and :math:`B^1`
    reads it. Every stage is held as a plain :math:`a^k`, or as :math:`\bar a^k`, or not at all.
 2. Take the contents of the memory at :math:`\sigma_\ell`. Beside :math:`a^0` and the stages
-   :math:`k < \ell` it holds the output :math:`\bar a^\ell` and the overhead :math:`o_f^\ell`. At
-   :math:`\tau_\ell` it holds :math:`\bar a^\ell`, :math:`\delta^\ell`, the
-   output :math:`\delta^{\ell-1}` and :math:`o_b^\ell`. Both operations read :math:`a^{\ell-1}` or
-   :math:`\bar a^{\ell-1}`: (memory) with the :math:`A_\ell` of that moment, and (input).
-   Take the moment that leaves less; the cut is there.
+   :math:`k < \ell` it holds the output :math:`\bar a^\ell` and the overhead
+   :math:`\bar o_f^\ell`. At :math:`\tau_\ell` it holds :math:`\bar a^\ell`,
+   :math:`\delta^\ell`, the output :math:`\delta^{\ell-1}` and :math:`o_b^\ell`. Both operations
+   read :math:`a^{\ell-1}` or :math:`\bar a^{\ell-1}`: (memory) with the :math:`A_\ell` of that
+   moment, and (input). Take the moment that leaves less; the cut is there.
 3. For :math:`k < \ell`, :math:`B^k` comes after the cut and reads :math:`\bar a^k`, which only
    :math:`F_{all}^k` makes. If :math:`s_k = 0` then :math:`F^k` runs after the cut: (once).
 4. Let :math:`j` be the largest stage below :math:`\ell` that is not saved. By 3, :math:`\sigma_j`
@@ -102,7 +103,7 @@ def bytes_beside_stage(chain: Chain, memory_bytes: int, number: int) -> int:
     backward_bytes = (
         stage.gradient_bytes + chain.backward_output_bytes(number) + stage.backward_overhead_bytes
     )
-    working_bytes = max(stage.forward_overhead_bytes, backward_bytes)
+    working_bytes = max(stage.overhead_of_saving_bytes, backward_bytes)
     return memory_bytes - chain.input_bytes - stage.saved_bytes - working_bytes
 
 

@@ -55,7 +55,8 @@ Model
     \text{(trip)} \quad & J_{i,x} \le O_{i,x} \\
     \text{(stay)} \quad & H_{i,x} \ge G_{i+1,x} - I_{i,x} - J_{i,x} - N_{i,x} \\
     \text{(within)} \quad & \delta_i + \sum_{x \notin \{k, k-1\}} w_x H_{i,x}
-        + (a^k + a^{k-1} + o_f^k) R_{i,k} + (\bar a^k - a^k) S_{i,k} \le M \\
+        + (a^k + a^{k-1} + o_f^k) R_{i,k} + (\bar a^k + \bar o_f^k - a^k - o_f^k)
+        S_{i,k} \le M \\
     \text{(distinct)} \quad & G_{i,\bar a^k} + C_{i,\bar a^k} + \sum_{j \ge i} S_{j,k} \ge 1 \\
     \text{(origin)} \quad & R_{j,k} \le \sum_{i \le h \le j} R_{h,k-1}
         + \sum_{x \in \{a^{k-1}, \bar a^{k-1}\}} (G_{i,x} + C_{i,x}) \\
@@ -68,8 +69,9 @@ Model
 :math:`R_{i,k}` for :math:`a^k` in a gap, 0 in an operation; at the end of the first :math:`F^k`,
 (device) is :math:`G \le f_k` and :math:`G \le 1 - f_k` in the same order. In an operation
 :math:`D_i` is its duration. (reads) and (memory) are for the states at the start and at the end of
-each operation; the output and overhead of the first :math:`F^k` are :math:`f_k \bar a^k +
-(1 - f_k) a^k + o_f^k`, those of :math:`B^k` are :math:`\delta^k + [\delta^{k-1}] + o_b^k`, with the
+each operation; the output and overhead of the first :math:`F^k` are :math:`f_k (\bar a^k +
+\bar o_f^k) + (1 - f_k) (a^k + o_f^k)`, those of :math:`B^k` are
+:math:`\delta^k + [\delta^{k-1}] + o_b^k`, with the
 gradient that is in memory; :math:`\delta_i` is the size of the one that is there in the gap
 :math:`i`. (distinct) and (origin) look back from an operation :math:`i` to what can only
 come from there; without them a byte on the host would come back twice, in part each time.
@@ -276,7 +278,7 @@ class _Rows:
                 if single.is_forward:
                     # The output counts as part of the operation, at its end as well.
                     held = [x for x in held if x.stage < single.stage]
-                    working_bytes = stage.output_bytes + stage.forward_overhead_bytes
+                    working_bytes = stage.passing_bytes
                 else:
                     working_bytes = stage.gradient_bytes + stage.backward_overhead_bytes
                     working_bytes += self.chain.backward_output_bytes(single.stage)
@@ -284,7 +286,8 @@ class _Rows:
                 sizes = [self.amounts.size(x) for x in held]
                 if single.is_forward:
                     columns.append(self.columns.first[single.stage])
-                    sizes.append(self.amounts.in_bytes(stage.saved_bytes - stage.output_bytes))
+                    more_bytes = stage.saving_bytes - stage.passing_bytes
+                    sizes.append(self.amounts.in_bytes(more_bytes))
                 available = self.amounts.byte_limit(self.memory_bytes - working_bytes)
                 self.model.add_row(f"memory_{state}", columns, sizes, upper=available)
 
@@ -303,7 +306,7 @@ class _Rows:
         for (i, k), rerun in self.columns.rerun.items():
             stage, operation = self.chain.stage(k), self.when.single(i + 1)
             below_bytes = self.chain.activation_bytes(k - 1)
-            working_bytes = stage.output_bytes + below_bytes + stage.forward_overhead_bytes
+            working_bytes = below_bytes + stage.passing_bytes
             others = [x for x in self.when.moving(i) if x.stage not in {k, k - 1}]
             gradient_bytes = (
                 0 if operation.is_forward else self.chain.gradient_bytes(operation.stage)
@@ -314,7 +317,7 @@ class _Rows:
                 [
                     *(self.amounts.size(x) for x in others),
                     in_bytes(working_bytes),
-                    in_bytes(stage.saved_bytes - stage.output_bytes),
+                    in_bytes(stage.saving_bytes - stage.passing_bytes),
                 ],
                 upper=self.amounts.byte_limit(self.memory_bytes - gradient_bytes),
             )

@@ -25,7 +25,7 @@ else, the input :math:`a^0` of the chain included:
 .. math::
     A = M - \begin{cases}
         \bar a^\ell + \delta^\ell + [\delta^{\ell-1}] + o_b^\ell & \text{(B)} \\
-        \bar a^\ell + o_f^\ell & \text{(last F\_all)} \\
+        \bar a^\ell + \bar o_f^\ell & \text{(last F\_all)} \\
         a^\ell + o_f^\ell & \text{(first F)}
     \end{cases}
 
@@ -101,8 +101,8 @@ class Places:
             + chain.backward_output_bytes(number)
             + stage.backward_overhead_bytes
         )
-        saving_bytes = stage.saved_bytes + stage.forward_overhead_bytes
-        first_bytes = stage.output_bytes + stage.forward_overhead_bytes
+        saving_bytes = stage.saving_bytes
+        first_bytes = stage.passing_bytes
         match moment:
             case Moment.BACKWARD_START:
                 used, after = backward_bytes, backward_ns[number]

@@ -200,9 +200,10 @@ class ActivationRows:
         stage = chain.stage(number)
         terms: Terms = [(self._on_device[cut], 1.0)] if cut in self._on_device else []
         if self._around.is_forward(cut):
-            more = self._saved[number] - self._output[number]
-            terms.append((self._all[number], more))
-            return self._output[number] + scale.size(stage.forward_overhead_bytes), terms
+            passing = self._output[number] + scale.size(stage.forward_overhead_bytes)
+            saving = self._saved[number] + scale.size(stage.overhead_of_saving_bytes)
+            terms.append((self._all[number], saving - passing))
+            return passing, terms
         left = scale.size(chain.gradient_bytes(number - 1)) if number > 1 else 0.0
         made = scale.size(chain.backward_output_bytes(number))
         working = max(made + scale.size(stage.backward_overhead_bytes), left)

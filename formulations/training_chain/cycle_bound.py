@@ -100,8 +100,9 @@ Model
 
 In (keeps) and (plain) the first operation :math:`F_l` itself gives :math:`f_l` and
 :math:`1 - f_l` in the gap behind it. Operands of :math:`F_l` are
-:math:`a^l + f_l (\bar a^l - a^l) + o_f`, of :math:`B_l` :math:`\bar a^l + \delta^l + \delta^{l-1} +
-o_b + g`. :math:`t` is the time of the transfer of a whole tensor.
+:math:`(1 - f_l) (a^l + o_f) + f_l (\bar a^l + \bar o_f)`, of :math:`B_l`
+:math:`\bar a^l + \delta^l + \delta^{l-1} + o_b + g`. :math:`t` is the time of the transfer of a
+whole tensor.
 
 Limits
 ------

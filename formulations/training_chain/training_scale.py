@@ -47,7 +47,8 @@ class TrainingScale:
             sizes += [stage.output_bytes, stage.saved_bytes, stage.gradient_bytes]
             sizes += [stage.weight_bytes, stage.gradient_of_weights_bytes]
             sizes += [stage.optimizer_state_bytes]
-            sizes += [stage.forward_overhead_bytes, stage.backward_overhead_bytes]
+            sizes += [stage.forward_overhead_bytes, stage.overhead_of_saving_bytes]
+            sizes += [stage.backward_overhead_bytes]
             times += [stage.forward_ns, stage.backward_ns, stage.update_ns]
             times += [stage.host_update_ns or 0]
         return cls(problem, IntegerScale.of(sizes), IntegerScale.of(times))

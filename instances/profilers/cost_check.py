@@ -7,8 +7,9 @@ doubt if
 - half of the runs took so much longer than the fastest that a third of the sum is spread;
 - a sample of operators, measured again at the end, takes more than 10 % more or less.
 
-What becomes of a doubt is said by a `CostCheck`. Of a machine that is not steady (`MachineState`)
-there is a warning and no doubt: costs that are right now may be others in the next profile.
+What becomes of a doubt is said by a `CostCheck`. Of a machine that is not steady (`MachineState`),
+and of an earlier profile of the same operations in this program that is more than 10 % apart, there
+is a warning and no doubt: costs that are right now may be others in the next profile.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.profilers.machine_state import MachineState
+from jettison.instances.profilers.machine_state import MOST_DIFFERENT, MachineState
 from jettison.instances.profilers.profile_warning import ProfileWarning
 
 # Least, counted and longest duration, in nanoseconds.
@@ -62,6 +63,8 @@ class CostFigures:
         Counted durations of a sample of operations, together, at first and at the end; 0 without.
     machine
         State of the machine meanwhile; None where it was not watched.
+    earlier_ns
+        What all operations took together in earlier profiles of this program.
     """
 
     spreads: tuple[Spread, ...]
@@ -69,11 +72,26 @@ class CostFigures:
     sample_ns: int = 0
     again_ns: int = 0
     machine: MachineState | None = None
+    earlier_ns: tuple[int, ...] = ()
 
     @property
     def sum_ns(self) -> int:
         """Counted durations of all operations together."""
         return sum(spread[1] for spread in self.spreads)
+
+    def unsteady(self) -> tuple[str, ...]:
+        """Return why another profile may differ, each with its figures; empty if none is seen."""
+        found = () if self.machine is None else self.machine.reasons()
+        total_ns = self.sum_ns
+        apart = [
+            earlier_ns
+            for earlier_ns in self.earlier_ns
+            if max(earlier_ns, total_ns) > (1 + MOST_DIFFERENT) * min(earlier_ns, total_ns)
+        ]
+        if not apart:
+            return found
+        worst_ns = max(apart, key=lambda earlier_ns: abs(earlier_ns - total_ns))
+        return (*found, f"an earlier one found {_ms(worst_ns)}, this one {_ms(total_ns)}")
 
     def doubts(self) -> tuple[str, ...]:
         """Return why the costs are in doubt, each with its figures; empty if they are not."""
@@ -110,12 +128,12 @@ class CostFigures:
         Warns
         -----
         ProfileWarning
-            If there are doubts and the check is to warn; if the machine is not steady and there is
-            a check at all.
+            If there are doubts and the check is to warn; if the machine is not steady, or an
+            earlier profile was another, and there is a check at all.
         """
         if check is CostCheck.TRUST:
             return
-        reasons = "; ".join(() if self.machine is None else self.machine.reasons())
+        reasons = "; ".join(self.unsteady())
         if reasons:
             warnings.warn(
                 f"another profile of {name} may differ by more than 10 %: {reasons}; compare plans"

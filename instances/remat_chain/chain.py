@@ -39,6 +39,12 @@ class Stage:
         size that is equal to `output_bytes` becomes None, so that a stage has one description.
     forward_overhead_bytes, backward_overhead_bytes
         Extra memory :math:`o_f, o_b` in use only while the operation runs.
+    saving_overhead_bytes
+        Extra memory :math:`\bar o_f` of the forward operation that leaves :math:`\bar a^\ell`;
+        None for `forward_overhead_bytes`, which then stands for both kinds of forward operation. It
+        may be less by what the operation keeps and others free: :math:`o_f - (\bar a^\ell -
+        a^\ell) \le \bar o_f \le o_f`. A size that is equal becomes None, so that a stage has one
+        description.
     weight_bytes
         Size of the parameters.
     weight_gradient_bytes
@@ -53,8 +59,9 @@ class Stage:
     Raises
     ------
     InputError
-        If a field is not a non-negative integer, the name is empty, or `saved_bytes` is below
-        `output_bytes`. Only the fields whose default is None may be None.
+        If a field is not a non-negative integer, the name is empty, `saved_bytes` is below
+        `output_bytes`, or `saving_overhead_bytes` out of its range, on which rests what is proved
+        of schedules. Only the fields whose default is None may be None.
     """
 
     name: str
@@ -64,6 +71,7 @@ class Stage:
     saved_bytes: int
     forward_overhead_bytes: int = 0
     backward_overhead_bytes: int = 0
+    saving_overhead_bytes: int | None = None
     weight_bytes: int = 0
     output_gradient_bytes: int | None = None
     weight_gradient_bytes: int | None = None
@@ -83,11 +91,22 @@ class Stage:
             object.__setattr__(self, "output_gradient_bytes", None)
         if self.weight_gradient_bytes == self.weight_bytes:
             object.__setattr__(self, "weight_gradient_bytes", None)
+        if self.saving_overhead_bytes == self.forward_overhead_bytes:
+            object.__setattr__(self, "saving_overhead_bytes", None)
         if self.saved_bytes < self.output_bytes:
             raise InputError(
                 f"{self.saved_bytes} is below output_bytes = {self.output_bytes}",
                 field="saved_bytes",
                 expected="what is saved includes the output, so write at least output_bytes",
+            )
+        least_bytes = self.passing_bytes - self.saved_bytes
+        if not least_bytes <= self.overhead_of_saving_bytes <= self.forward_overhead_bytes:
+            raise InputError(
+                f"{self.saving_overhead_bytes} beside {self.forward_overhead_bytes} of a forward "
+                "operation that does not save",
+                field="saving_overhead_bytes",
+                expected=f"write {max(least_bytes, 0)} to {self.forward_overhead_bytes}: less by "
+                "saved_bytes - output_bytes at most",
             )
 
     @property
@@ -96,6 +115,23 @@ class Stage:
         if self.output_gradient_bytes is None:
             return self.output_bytes
         return self.output_gradient_bytes
+
+    @property
+    def overhead_of_saving_bytes(self) -> int:
+        r"""Overhead :math:`\bar o_f`, whether it is given or that of both kinds of forward."""
+        if self.saving_overhead_bytes is None:
+            return self.forward_overhead_bytes
+        return self.saving_overhead_bytes
+
+    @property
+    def saving_bytes(self) -> int:
+        """Output and overhead of the forward operation that saves: what it takes as it runs."""
+        return self.saved_bytes + self.overhead_of_saving_bytes
+
+    @property
+    def passing_bytes(self) -> int:
+        """Output and overhead of a forward operation that saves nothing."""
+        return self.output_bytes + self.forward_overhead_bytes
 
     @property
     def gradient_of_weights_bytes(self) -> int:
@@ -308,7 +344,7 @@ class Chain(InstanceDocument):
         numbers = range(first, len(self.stages) + 1)
         for number in numbers:
             stage = self.stage(number)
-            peak = max(peak, stored + stage.saved_bytes + stage.forward_overhead_bytes)
+            peak = max(peak, stored + stage.saving_bytes)
             stored += stage.saved_bytes
         for number in reversed(numbers):
             stage = self.stage(number)
@@ -329,12 +365,11 @@ class Chain(InstanceDocument):
         for number, stage in enumerate(self.stages, start=1):
             held = self.activation_bytes(number - 1) if number > 1 else 0
             gradient = stage.gradient_bytes
-            saving = held + stage.saved_bytes + stage.forward_overhead_bytes
+            saving = held + stage.saving_bytes
             working = self.backward_output_bytes(number) + stage.backward_overhead_bytes
             backward = held + stage.saved_bytes + working
             peak = max(peak, self.input_bytes + gradient + max(widest_forward, saving, backward))
-            passing = held + stage.output_bytes + stage.forward_overhead_bytes
-            widest_forward = max(widest_forward, passing)
+            widest_forward = max(widest_forward, held + stage.passing_bytes)
         return peak
 
     def content(self) -> dict[str, object]:

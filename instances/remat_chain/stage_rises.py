@@ -8,8 +8,8 @@ from typing import NamedTuple
 class StageRises(NamedTuple):
     r"""Rises of a stage, as the provenance of a measured chain keeps them.
 
-    A chain has one overhead for forward operations with and without saving, and none below 0. Plans
-    made with it fit the memory; what a step really takes is often less, and these say how much.
+    A chain has no overhead below 0, and reserves the gradients of all parameters. Plans made with
+    it fit the memory; what a step really takes is often less, and these say how much.
 
     Attributes
     ----------

@@ -24,8 +24,8 @@ node            time          output bytes             inputs
 
 There is no :math:`A_0`: the workspace of every node holds :math:`a^0`, and besides
 
-* of :math:`F_\ell` and :math:`S_\ell`: :math:`a^\ell + o_f`,
-* of :math:`A_\ell`: :math:`o_f`,
+* of :math:`F_\ell`: :math:`a^\ell + o_f`; of :math:`S_\ell`: :math:`a^\ell + \bar o_f`,
+* of :math:`A_\ell`: :math:`\bar o_f`,
 * of :math:`B_\ell`: :math:`R + o_b`, less :math:`\delta^{\ell-1}` if :math:`o_b` holds it.
 
 :math:`A_\ell` is :math:`a^\ell`, on its own or as a part of :math:`\bar a^\ell`, and
@@ -48,9 +48,10 @@ gradient, of :math:`B_\ell`, while the chain does: then it stores as much as the
 :math:`a^0`, which is in the workspaces. Every forward of the chain runs :math:`F_\ell`, then
 :math:`S_\ell` if it saves, then :math:`A_\ell`, each where it is not there, and frees
 :math:`F_\ell`. With :math:`s` bytes stored in the chain when it starts, :math:`F_{ck}^\ell` needs
-:math:`s + a^\ell + o_f` and :math:`F_{all}^\ell` needs :math:`s + \bar a^\ell + o_f`; of the nodes,
-:math:`F_\ell` and then :math:`A_\ell` need :math:`R` more than the former, :math:`S_\ell` and then
-:math:`A_\ell` :math:`R` more than the latter. :math:`B_\ell` needs :math:`R` more than
+:math:`s + a^\ell + o_f` and :math:`F_{all}^\ell` needs :math:`s + \bar a^\ell + \bar o_f`, which is
+no less; of the nodes, :math:`F_\ell` and then :math:`A_\ell` need :math:`R` more than the former,
+for :math:`\bar o_f \le o_f`, and :math:`S_\ell` and then :math:`A_\ell` :math:`R` more than the
+latter. :math:`B_\ell` needs :math:`R` more than
 :math:`B^\ell`. What the chain drops, at a price or at no cost, is freed.
 
 From the graph to the chain: ``tests/remat_chain/oracles/from_graph.py`` has the mapping
@@ -101,7 +102,7 @@ def chain_to_graph(chain: Chain) -> Graph:
         )
     nodes: list[Node] = []
     for number, stage in enumerate(chain, start=1):
-        output, forward_overhead = stage.output_bytes, stage.forward_overhead_bytes
+        output = stage.output_bytes
         inputs = (_node_name("A", chain, number - 1),) if number > 1 else ()
         forward = _node_name("F", chain, number)
         nodes.append(
@@ -110,7 +111,7 @@ def chain_to_graph(chain: Chain) -> Graph:
                 duration_ns=stage.forward_ns,
                 output_bytes=reserve,
                 inputs=inputs,
-                workspace_bytes=chain.input_bytes + output + forward_overhead,
+                workspace_bytes=chain.input_bytes + stage.passing_bytes,
             )
         )
         nodes.append(
@@ -119,7 +120,7 @@ def chain_to_graph(chain: Chain) -> Graph:
                 duration_ns=0,
                 output_bytes=stage.saved_bytes - output,
                 inputs=(*inputs, forward),
-                workspace_bytes=chain.input_bytes + output + forward_overhead,
+                workspace_bytes=chain.input_bytes + output + stage.overhead_of_saving_bytes,
             )
         )
         if number < len(chain):
@@ -129,7 +130,7 @@ def chain_to_graph(chain: Chain) -> Graph:
                     duration_ns=0,
                     output_bytes=output,
                     inputs=(forward,),
-                    workspace_bytes=chain.input_bytes + forward_overhead,
+                    workspace_bytes=chain.input_bytes + stage.overhead_of_saving_bytes,
                 )
             )
     for number in range(len(chain), 0, -1):

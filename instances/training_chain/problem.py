@@ -104,7 +104,7 @@ class TrainingChain:
         saved = peak = chain.input_bytes
         for stage in chain:
             saved += stage.saved_bytes
-            peak = max(peak, saved + stage.forward_overhead_bytes)
+            peak = max(peak, saved + stage.overhead_of_saving_bytes)
         for number in range(len(chain), 0, -1):
             stage = chain.stage(number)
             running = (

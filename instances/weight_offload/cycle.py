@@ -103,7 +103,7 @@ class WeightCycle:
                     layer=layer,
                     is_backward=False,
                     duration_ns=stage.forward_ns,
-                    working_bytes=saved_bytes + stage.forward_overhead_bytes,
+                    working_bytes=saved_bytes + stage.overhead_of_saving_bytes,
                     resting_bytes=saved_bytes,
                 )
             )

@@ -104,8 +104,9 @@ class ChainContents:
         reads = self._activation(number - 1)
         drops = self._present(Tensor(TensorKind.PLAIN, number), output)
         self._checkpointed.add(number - 1)
-        size_bytes = stage.saved_bytes
-        return self._forward(number, size_bytes, output, reads=reads, drops=drops, adds=(output,))
+        return self._forward(
+            number, stage.saving_bytes, output, reads=reads, drops=drops, adds=(output,)
+        )
 
     def forward_checkpoint(self, number: int) -> Effect:
         """Run ``F_ck``: the output is plain, the input stays."""
@@ -193,13 +194,13 @@ class ChainContents:
         if Tensor(TensorKind.SAVED, number) not in self.tensors:
             drops = (*drops, *self._present(output))
             adds = (output,)
-        size_bytes = self._chain.stage(number).output_bytes
-        return self._forward(number, size_bytes, output, reads=reads, drops=drops, adds=adds)
+        extra_bytes = self._chain.stage(number).passing_bytes
+        return self._forward(number, extra_bytes, output, reads=reads, drops=drops, adds=adds)
 
     def _forward(
         self,
         number: int,
-        output_bytes: int,
+        extra_bytes: int,
         output: Tensor,
         *,
         reads: tuple[Tensor, ...],
@@ -213,7 +214,7 @@ class ChainContents:
         return self._apply(
             Effect(
                 duration_ns=stage.forward_ns,
-                extra_bytes=output_bytes + stage.forward_overhead_bytes,
+                extra_bytes=extra_bytes,
                 reads=reads,
                 drops=drops,
                 adds=adds,

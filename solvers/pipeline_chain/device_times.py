@@ -64,21 +64,14 @@ class PipelineNeeds:
     @cached_property
     def saving_bytes(self) -> NDArray[np.int64]:
         r""":math:`m_{save}`, shape (N,)."""
-        forward = np.array(
-            [stage.saved_bytes + stage.forward_overhead_bytes for stage in self.chain],
-            dtype=np.int64,
-        )
-        needs: NDArray[np.int64] = np.maximum(forward, self.rotor.backward_bytes)
+        needs: NDArray[np.int64] = np.maximum(self.rotor.saving_bytes, self.rotor.backward_bytes)
         return needs
 
     @cached_property
     def passing_bytes(self) -> NDArray[np.int64]:
         r""":math:`m_{pass}` by first and last stage, shape (N, N)."""
         count = len(self.chain)
-        first = np.array(
-            [stage.output_bytes + stage.forward_overhead_bytes for stage in self.chain],
-            dtype=np.int64,
-        )
+        first = self.rotor.passing_bytes
         later = self.rotor.input_bytes + first
         needs = np.zeros((count, count), dtype=np.int64)
         for s in range(count):

@@ -39,8 +39,9 @@ as early as possible, after the last operation that reads it before it is made a
 3. :math:`F^k` does not run while :math:`\bar a^k` is held, nor :math:`F_{ck}^k` while
    :math:`a^k` is: it would make nothing new. And :math:`\bar a^k` stays until :math:`B^k`: if it
    were dropped before, the :math:`F_{all}^k` that made it could be :math:`F_{ck}^k`, whose output
-   serves the same reads and takes no more memory, and the drop could come earlier, or, where a
-   plain :math:`a^k` was held, it could be left out. So :math:`F_{all}^k` runs exactly once.
+   serves the same reads and which takes no more memory, neither as it runs (`Stage` sees to it) nor
+   afterwards; and the drop could come earlier, or, where a plain :math:`a^k` was held, it could be
+   left out. So :math:`F_{all}^k` runs exactly once.
 4. When :math:`F_{all}^k` runs, no plain :math:`a^k` is held: that one is not read any more, so it
    has been dropped. Drops hence come right after an operation that reads the value, and as
    :math:`B^k` frees a plain :math:`a^{k-1}` by itself, after a forward.
@@ -264,13 +265,14 @@ def _budget(most_states: int | None, time_limit_s: float | None, params: Content
     return min(max(params.most_states, fitting), _MOST_NUMBERED)
 
 
-def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts, Amounts]:
-    """Return bytes of a^0..a^N and their gradients, saved ones, and what F and B need besides."""
+def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts, Amounts, Amounts]:
+    """Return bytes of a^0..a^N, gradients, what is saved, and what F_all, F and B need besides."""
     numbers = range(len(chain) + 1)
     return (
         _amounts(chain.activation_bytes(number) for number in numbers),
         _amounts(chain.gradient_bytes(number) for number in numbers),
         _amounts(stage.saved_bytes for stage in chain),
+        _amounts(stage.overhead_of_saving_bytes for stage in chain),
         _amounts(stage.forward_overhead_bytes for stage in chain),
         _amounts(
             chain.backward_output_bytes(number) + stage.backward_overhead_bytes

@@ -6,7 +6,7 @@ With :math:`p = 1` where :math:`\bar a^t` is in memory already, and
 .. math::
 
     \beta(s)    &= \bar a^s + \delta^s + [\delta^{s-1}] + o_b^s \\
-    f_p(s,t)    &= b_p(t) + \bar a^s + o_f^s \\
+    f_p(s,t)    &= b_p(t) + \bar a^s + \bar o_f^s \\
     n_p(s,t)    &= b_p(t) + \max\bigl(a^s + o_f^s,\;
                    \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr)
 
@@ -36,7 +36,7 @@ class DropNeeds(ChainNeeds):
 
         On the diagonal they are what the whole sub-problem needs; :math:`E_1` has no meaning there.
         """
-        saving = (self.saved_bytes + self._forward_overhead_bytes)[:, None]
+        saving = self.saving_bytes[:, None]
         backward = self.backward_bytes[:, None]
         dropping = saving + self.input_bytes[:, None]
         waiting = self.gradient_bytes + self.saved_bytes

@@ -52,7 +52,7 @@ def least_memory_of_any_schedule(chain: Chain) -> int:
     needed = [chain.input_bytes]
     for number, stage in enumerate(chain, start=1):
         held = chain.activation_bytes(number - 1) if number > 1 else 0
-        needed.append(chain.input_bytes + held + stage.saved_bytes + stage.forward_overhead_bytes)
+        needed.append(chain.input_bytes + held + stage.saving_bytes)
         needed.append(
             chain.input_bytes
             + held

@@ -4,16 +4,17 @@ For the sub-chain :math:`s, \dots, t` with :math:`\delta^t` in memory and the in
 
 .. math::
 
-    m_{all}(s,t) &= \max\bigl(\delta^t + \bar a^s + o_f^s,\;
+    m_{all}(s,t) &= \max\bigl(\delta^t + \bar a^s + \bar o_f^s,\;
                               \delta^s + \bar a^s + [\delta^{s-1}] + o_b^s\bigr) \\
     m_\emptyset(s,t) &= \delta^t + \max\bigl(a^s + o_f^s,\;
                         \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr)
 
-Corrections of the print: every :math:`\omega_a^s` of :math:`m_{all}` is :math:`\bar a^s`; the
-output :math:`\delta^{s-1}` of the backward, in brackets, counts as Table 1 of the report and
-Appendix B of POFO have it, unless the instance says that :math:`o_b` holds it already; and
-:math:`F_{all}` of a sub-chain needs :math:`m_{all}(s,t)`, not :math:`m_{all}(s,s)`, because
-:math:`\delta^t` is in memory while it runs.
+:math:`\bar o_f` is the overhead of a forward operation that saves, :math:`o_f` that of others; the
+report has one for both. Corrections of the print: every :math:`\omega_a^s` of :math:`m_{all}` is
+:math:`\bar a^s`; the output :math:`\delta^{s-1}` of the backward, in brackets, counts as Table 1 of
+the report and Appendix B of POFO have it, unless the instance says that :math:`o_b` holds it
+already; and :math:`F_{all}` of a sub-chain needs :math:`m_{all}(s,t)`, not :math:`m_{all}(s,s)`,
+because :math:`\delta^t` is in memory while it runs.
 """
 
 from __future__ import annotations
@@ -55,8 +56,14 @@ class ChainNeeds:
         return np.array([stage.saved_bytes for stage in self.chain], dtype=np.int64)
 
     @cached_property
-    def _forward_overhead_bytes(self) -> NDArray[np.int64]:
-        return np.array([stage.forward_overhead_bytes for stage in self.chain], dtype=np.int64)
+    def saving_bytes(self) -> NDArray[np.int64]:
+        r"""Output and overhead of the forward of each stage that saves, shape (N,)."""
+        return np.array([stage.saving_bytes for stage in self.chain], dtype=np.int64)
+
+    @cached_property
+    def passing_bytes(self) -> NDArray[np.int64]:
+        r"""Output and overhead of the forward of each stage that saves nothing, shape (N,)."""
+        return np.array([stage.passing_bytes for stage in self.chain], dtype=np.int64)
 
     @cached_property
     def backward_bytes(self) -> NDArray[np.int64]:
@@ -76,9 +83,8 @@ class ChainNeeds:
     @cached_property
     def forward_all(self) -> NDArray[np.int64]:
         """:math:`m_{all}(s,t)` in bytes, shape (N, N); entries with t < s have no meaning."""
-        saving = self.saved_bytes + self._forward_overhead_bytes
         needs: NDArray[np.int64] = np.maximum(
-            self.gradient_bytes[None, :] + saving[:, None], self.backward_bytes[:, None]
+            self.gradient_bytes[None, :] + self.saving_bytes[:, None], self.backward_bytes[:, None]
         )
         return needs
 
@@ -86,7 +92,7 @@ class ChainNeeds:
     def forward_none(self) -> NDArray[np.int64]:
         r""":math:`m_\emptyset(s,t)` in bytes, shape (N, N), for s < t."""
         count = len(self.chain)
-        first = self.output_bytes + self._forward_overhead_bytes
+        first = self.passing_bytes
         later = self.input_bytes + first
         needs = np.zeros((count, count), dtype=np.int64)
         for s in range(count - 1):

@@ -6,7 +6,7 @@ outputs and their overhead in memory. :math:`\bar a^{\ell-1}` in place of the in
 
 .. math::
     M \ge \max\Bigl( a^0,\; \max_\ell \bigl( a^{\ell-1} + \bar a^\ell
-        + \max(o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell) \bigr) \Bigr)
+        + \max(\bar o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell) \bigr) \Bigr)
 
 where :math:`[\delta^{\ell-1}]`, the output of the backward, is absent if the instance says that
 :math:`o_b` holds it.
@@ -34,7 +34,7 @@ def least_memory_with_offloading(chain: Chain) -> int:
             + chain.backward_output_bytes(number)
             + stage.backward_overhead_bytes
         )
-        needed.append(inputs_bytes + max(stage.forward_overhead_bytes, backward_bytes))
+        needed.append(inputs_bytes + max(stage.overhead_of_saving_bytes, backward_bytes))
     return max(needed)
 
 

@@ -90,6 +90,7 @@ def _without_activations(chain: Chain) -> Chain:
             saved_bytes=0,
             output_gradient_bytes=None,
             forward_overhead_bytes=0,
+            saving_overhead_bytes=None,
             backward_overhead_bytes=0,
         )
         for stage in chain

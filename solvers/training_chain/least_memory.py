@@ -26,7 +26,7 @@ def training_infeasibility(problem: TrainingChain) -> Infeasibility | None:
         working_bytes = max(made_bytes + stage.backward_overhead_bytes, left_bytes)
         own_bytes = stage.gradient_bytes if number < len(chain) else 0
         needs = [
-            (f"F_all {number}", read_bytes + stage.forward_overhead_bytes),
+            (f"F_all {number}", read_bytes + stage.overhead_of_saving_bytes),
             (f"B {number}", read_bytes + own_bytes + working_bytes + gradient_bytes),
         ]
         if stage.is_trained and not stage.host_can_update:

@@ -78,6 +78,7 @@ def steps_for_kernels(problem: TrainingChain, link: Link) -> KernelSteps:
                 chain.gradient_bytes(number - 1) if number > 1 else 0,
                 chain.backward_output_bytes(number),
                 stage.forward_overhead_bytes,
+                stage.overhead_of_saving_bytes,
                 stage.backward_overhead_bytes,
                 int(stage.is_trained),
             )

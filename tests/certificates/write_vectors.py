@@ -293,6 +293,22 @@ def _bad_programs() -> Iterator[Vector]:
     lines = ["p 2 2 8:1", "p 1 1 10:1", "p 1 2 10:1"]
     reason = "a larger gradient counts as its output"
     yield _vector("bad-program-gradient", header, lines, False, reason)
+    # F_all a takes 3 + 2 bytes and F_ck a 1 + 4, so that all is saved in 5; with 4 for both, F_all
+    # would take 7, or 8 beside the gradient.
+    own = {"output_bytes": 1, "saved_bytes": 3, "forward_overhead_bytes": 4}
+    first = {"name": "a", **times, **own, "saving_overhead_bytes": 2}
+    stages = [first, {"name": "loss", "output_bytes": 0, "saved_bytes": 1, **times}]
+    held = {"input_bytes": 0, "backward_overhead_holds_gradient": True}
+    header = _program(None, 5, stages=stages, **held)
+    lines = ["p 1 1 5:1", "p 1 2 5:1"]
+    yield _vector("bad-program-saving", header, lines, False, "saving has its own overhead")
+    header = _program(None, 4, stages=stages, **held)
+    yield _vector("good-program-saving", header, ["p 1 2 4:1"], True, "F_all needs 5 bytes")
+    for name, overhead in (("less", 1), ("more", 5)):
+        changed = [first | {"saving_overhead_bytes": overhead}, stages[1]]
+        header = _program(None, 4, stages=changed, **held)
+        reason = "2 to 4 bytes of overhead where it saves"
+        yield _vector(f"bad-overhead-{name}", header, ["p 1 2 4:1"], False, reason)
     wrong = [*CHAIN["stages"][:-1], CHAIN["stages"][-1] | {"output_gradient_bytes": 1}]
     header = _program(22, 28, stages=wrong)
     yield _vector("bad-loss-gradient", header, [], False, "the loss has a gradient")

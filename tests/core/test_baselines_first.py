@@ -33,6 +33,7 @@ from jettison.solvers.remat_sharding.kiwi.full import KIWI_FULL
 from jettison.solvers.remat_sharding.kiwi.reduced import KIWI_REDUCED
 from jettison.solvers.remat_sharding.kiwi.search import KiwiSearch
 from tests.drawing.chains import random_chain
+from tests.drawing.overheads import with_saving_overheads
 from tests.remat_sharding.tiny_sharded import LAYERS, SHARDED_GRAPHS, WAITING
 from tests.tiny import UNEVEN
 
@@ -70,9 +71,8 @@ def chain_with_weights(generator: random.Random) -> Chain:
 
     number = generator.randint(3, 9)
     sizes = [generator.randint(0, 6) for _ in range(number - 1)]
-    return Chain(
-        "random", 3, tuple(stage(f"layer {k}", size) for k, size in enumerate((*sizes, 0)))
-    )
+    stages = tuple(stage(f"layer {k}", size) for k, size in enumerate((*sizes, 0)))
+    return with_saving_overheads(Chain("random", 3, stages))
 
 
 def random_problems() -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_chain.problem import RematChain
 from tests.drawing.amounts import AMOUNTS
+from tests.drawing.overheads import least_saving_overhead, with_saving_overheads
 
 
 def stage_of(
@@ -21,6 +22,7 @@ def stage_of(
     forward_overhead_bytes: int = 0,
     backward_overhead_bytes: int = 0,
     weight_bytes: int = 0,
+    saving_overhead_bytes: int | None = None,
 ) -> Stage:
     """Return a stage of which only what matters has to be said."""
     return Stage(
@@ -32,6 +34,7 @@ def stage_of(
         forward_overhead_bytes=forward_overhead_bytes,
         backward_overhead_bytes=backward_overhead_bytes,
         weight_bytes=weight_bytes,
+        saving_overhead_bytes=saving_overhead_bytes,
     )
 
 
@@ -75,13 +78,16 @@ def stages(draw: st.DrawFn, name: str, output_bytes: st.SearchStrategy[int] = AM
     The gradient of an output may have a size of its own, that of a loss has none.
     """
     output = draw(output_bytes)
+    saved, overhead = output + draw(AMOUNTS), draw(AMOUNTS)
+    least = least_saving_overhead(output, saved, overhead)
     return Stage(
         name=name,
         forward_ns=draw(AMOUNTS),
         backward_ns=draw(AMOUNTS),
         output_bytes=output,
-        saved_bytes=output + draw(AMOUNTS),
-        forward_overhead_bytes=draw(AMOUNTS),
+        saved_bytes=saved,
+        forward_overhead_bytes=overhead,
+        saving_overhead_bytes=draw(st.none() | st.integers(least, overhead)),
         backward_overhead_bytes=draw(AMOUNTS),
         output_gradient_bytes=None if name == "loss" else draw(st.none() | AMOUNTS),
     )
@@ -137,12 +143,13 @@ def random_chain(
         )
         for number in range(1, stage_count)
     ]
-    return Chain(
+    chain = Chain(
         name="random",
         input_bytes=generator.randint(0, 2),
         stages=(*layers, stage("loss", 0, largest_overhead)),
         backward_overhead_holds_gradient=generator.random() < 0.5,
     )
+    return with_saving_overheads(chain)
 
 
 def with_random_gradients(generator: random.Random, chain: Chain, largest_bytes: int) -> Chain:
@@ -172,6 +179,7 @@ def scaled_chain(chain: Chain, factor: int) -> Chain:
                 output_bytes=stage.output_bytes * factor,
                 saved_bytes=stage.saved_bytes * factor,
                 forward_overhead_bytes=stage.forward_overhead_bytes * factor,
+                saving_overhead_bytes=stage.overhead_of_saving_bytes * factor,
                 backward_overhead_bytes=stage.backward_overhead_bytes * factor,
                 output_gradient_bytes=stage.gradient_bytes * factor,
             )

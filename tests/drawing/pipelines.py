@@ -7,6 +7,7 @@ import random
 from jettison.instances.core.link import Link
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.instances.remat_chain.chain import Chain, Stage
+from tests.drawing.overheads import with_saving_overheads
 
 
 def drawn_pipeline(
@@ -42,6 +43,7 @@ def drawn_pipeline(
         tuple(stages),
         backward_overhead_holds_gradient=draw.random() < 0.3,
     )
+    chain = with_saving_overheads(chain)
     return PipelineChain(
         chain,
         draw.randint(8, 70),

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from jettison.instances.remat_chain.chain import Chain, Stage
+from tests.drawing.overheads import with_saving_overheads
 
 
 def random_training_chain(
@@ -43,4 +44,4 @@ def random_training_chain(
                 host_update_ns=chance.choice([None, 0, 2]),
             )
         found.append(stage)
-    return Chain("random step", chance.choice([0, 1]), tuple(found))
+    return with_saving_overheads(Chain("random step", chance.choice([0, 1]), tuple(found)))

@@ -7,6 +7,7 @@ import random
 from jettison.instances.core.link import Link
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.training_chain.problem import TrainingChain
+from tests.drawing.overheads import with_saving_overheads
 
 LINKS = (Link(10**9), Link(5 * 10**8), Link.half_duplex(10**9))
 
@@ -32,7 +33,7 @@ def random_step(chance: random.Random, stages: int) -> Chain:
                 host_update_ns=chance.choice([None, chance.randint(0, 6)]),
             )
         )
-    return Chain("drawn", chance.randint(0, 2), tuple(found))
+    return with_saving_overheads(Chain("drawn", chance.randint(0, 2), tuple(found)))
 
 
 def random_problem(chance: random.Random, stages: int) -> TrainingChain:

@@ -258,6 +258,46 @@ def test_the_hash_is_that_of_the_canonical_text() -> None:
     assert chain.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
+SAVING = _stage(
+    "l", output_bytes=2, saved_bytes=5, forward_overhead_bytes=7, saving_overhead_bytes=4
+)
+
+
+def test_a_forward_that_saves_has_an_overhead_of_its_own_where_one_is_given() -> None:
+    # F_all takes 5 + 4 bytes, F_ck 2 + 7; before, both had the larger overhead.
+    assert (SAVING.saving_bytes, SAVING.passing_bytes) == (9, 9)
+    shared = replace(SAVING, saving_overhead_bytes=None)
+    assert (shared.saving_bytes, shared.passing_bytes) == (12, 9)
+    assert replace(SAVING, saving_overhead_bytes=7) == shared
+
+
+@pytest.mark.parametrize("value", [3, 8])
+def test_a_forward_that_saves_takes_no_less_memory_and_no_larger_overhead(value: int) -> None:
+    # 7 bytes where nothing is saved: 3 of these may be among the 5 - 2 that are saved.
+    with pytest.raises(InputError, match=rf"^saving_overhead_bytes: {value} .*; write 4 to 7"):
+        replace(SAVING, saving_overhead_bytes=value)
+
+
+def test_json_names_the_overhead_of_saving_only_where_there_is_one() -> None:
+    chain = Chain(name="c", input_bytes=3, stages=(SAVING, _stage("loss")))
+    document = json.loads(json.dumps(chain.to_json()))
+    assert document["stages"][0]["saving_overhead_bytes"] == 4
+    assert "saving_overhead_bytes" not in document["stages"][1]
+    assert Chain.from_json(document) == chain
+    # A file from before the field existed is read as it was: one overhead for both.
+    del document["stages"][0]["saving_overhead_bytes"]
+    assert Chain.from_json(document).stages[0].overhead_of_saving_bytes == 7
+    assert Chain.from_json(document).sha256 != chain.sha256
+
+
+def test_the_peaks_count_the_overhead_of_the_forward_that_runs() -> None:
+    chain = Chain(name="c", input_bytes=3, stages=(SAVING, _stage("loss")))
+    # F_all 1 3 + 5 + 4 = 12, B 1 3 + 5 + 2 + 3 = 13; with the shared overhead F_all 1 takes 15.
+    assert chain.store_all_peak_bytes == 13
+    shared = replace(chain, stages=(replace(SAVING, saving_overhead_bytes=None), chain.stages[1]))
+    assert shared.store_all_peak_bytes == 15
+
+
 def test_the_hash_ignores_the_name_and_the_provenance() -> None:
     other = replace(CHAIN, name="other", provenance=Provenance(source="synthetic"))
     assert other.sha256 == CHAIN.sha256

@@ -18,6 +18,7 @@ from jettison.solvers.core.solve import compare_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.cut_bound import ChainCuts, bound_chain_cut
 from tests.drawing.chains import even_chain, remat_chains
+from tests.drawing.overheads import with_saving_overheads
 from tests.remat_chain.oracles.brute_force import fastest, fastest_in
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
 from tests.remat_chain.oracles.judged_chains import JudgedChain, judged_chains
@@ -211,7 +212,8 @@ def random_chain(generator: random.Random, count: int) -> Chain:
         )
         for number in range(1, count + 1)
     ]
-    return Chain("random", generator.randint(0, 3), tuple(stages))
+    chain = Chain("random", generator.randint(0, 3), tuple(stages))
+    return with_saving_overheads(chain)
 
 
 def test_each_cut_is_the_best_of_all_that_may_be_held_at_it() -> None:

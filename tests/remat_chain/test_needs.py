@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from tests.drawing.chains import chains
+from tests.drawing.overheads import saving_overhead
 
 THREE_STAGES = Chain(
     name="three stages",
@@ -102,7 +103,7 @@ def test_the_thresholds_are_those_of_the_recurrence(chain: Chain) -> None:
         written = 0 if chain.backward_overhead_holds_gradient else d[s - 1]
         backward = d[s] + stage.saved_bytes + written + stage.backward_overhead_bytes
         for t in range(s, len(chain) + 1):
-            forward = d[t] + stage.saved_bytes + stage.forward_overhead_bytes
+            forward = d[t] + stage.saved_bytes + saving_overhead(stage)
             assert needs.forward_all[s - 1, t - 1] == max(forward, backward)
             if t > s:
                 passing = [a[s] + stage.forward_overhead_bytes]

@@ -149,6 +149,37 @@ def test_saving_all_does_not_need_room_for_a_gradient_that_is_not_there_yet() ->
         assert _solved_ns(chain, memory) == time_ns
 
 
+def test_saving_and_passing_need_room_for_their_own_overheads() -> None:
+    # a^1 = 1 and ā^1 = 3; F 1 has an overhead of 4, where it saves of 2. Overheads hold gradients.
+    # F_all 1 takes 3 + 2 = 5 bytes, F_ck 1 takes 1 + 4 = 5, the loss saves 2 beside 3 and then fits
+    # in 5 as well: all is saved in 4 ns. One overhead for both, the larger one, would ask for 7.
+    sizes = {"output_bytes": 1, "saved_bytes": 3, "forward_overhead_bytes": 4}
+    chain = replace(
+        unit_chain(0, sizes | {"saving_overhead_bytes": 2}, {"saved_bytes": 2}),
+        backward_overhead_holds_gradient=True,
+    )
+    shared = replace(
+        chain, stages=(replace(chain.stages[0], saving_overhead_bytes=None), chain.stages[1])
+    )
+    assert [RIGHT.fastest(shared, memory) for memory in (5, 6, 7)] == [None, None, 4]
+    for memory, time_ns in ((4, None), (5, 4), (6, 4)):
+        assert fastest_persistent(chain, memory) == time_ns
+        assert RIGHT.fastest(chain, memory) == time_ns
+        assert _solved_ns(chain, memory) == time_ns
+    # With overheads of 6 and 4 and a loss that saves 5, F_all 1 takes 7 bytes and the loss 3 + 5.
+    # In 7 there is F_ck 1 (1 + 6) and then the loss (1 + 5), but F_all 1 beside the gradient of a^1
+    # takes 1 + 3 + 4.
+    wide = {"output_bytes": 1, "saved_bytes": 3, "forward_overhead_bytes": 6}
+    chain = replace(
+        unit_chain(0, wide | {"saving_overhead_bytes": 4}, {"saved_bytes": 5}),
+        backward_overhead_holds_gradient=True,
+    )
+    for memory, time_ns in ((7, None), (8, 4)):
+        assert fastest_persistent(chain, memory) == time_ns
+        assert RIGHT.fastest(chain, memory) == time_ns
+        assert _solved_ns(chain, memory) == time_ns
+
+
 def test_saving_all_needs_room_for_the_gradient_that_is_there() -> None:
     # Correction 5, where m_all(s, s) asks for too little. a^1 = ā^1 = 2, of^1 = 5, a^2 = ā^2 = 3,
     # ā^3 = 5; overheads hold the gradients. In 9 bytes only the loss runs first: F_ck 1 (2 + 5),

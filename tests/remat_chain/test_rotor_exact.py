@@ -28,6 +28,7 @@ from jettison.solvers.remat_chain.rotor_exact import (
 )
 from tests.drawing import chains as drawing
 from tests.drawing.chains import chain_of
+from tests.drawing.overheads import with_saving_overheads
 from tests.remat_chain.oracles import brute_force as chain_brute_force
 from tests.remat_chain.oracles import recurrence as chain_recurrence
 from tests.tiny import CHAINS, UNEVEN
@@ -51,7 +52,8 @@ def random_chain(source: random.Random, layers: int, largest: int) -> Chain:
             )
         )
     loss = Stage(name="loss", forward_ns=1, backward_ns=1, output_bytes=0, saved_bytes=largest)
-    return Chain("random", source.randint(0, largest), (*stages, loss))
+    chain = Chain("random", source.randint(0, largest), (*stages, loss))
+    return with_saving_overheads(chain)
 
 
 def large_chain(source: random.Random, layers: int) -> Chain:
@@ -81,6 +83,7 @@ def scaled(chain: Chain, factor: int) -> Chain:
             output_bytes=factor * stage.output_bytes,
             saved_bytes=factor * stage.saved_bytes,
             forward_overhead_bytes=factor * stage.forward_overhead_bytes,
+            saving_overhead_bytes=factor * stage.overhead_of_saving_bytes,
             backward_overhead_bytes=factor * stage.backward_overhead_bytes,
         )
         for stage in chain

@@ -40,6 +40,22 @@ ONE_LAYER = Chain(name="one layer", input_bytes=1, stages=(layer("1"), LOSS))
 TWO_LAYERS = Chain(name="two layers", input_bytes=1, stages=(layer("1"), layer("2"), LOSS))
 
 
+def test_each_kind_of_forward_takes_its_own_overhead() -> None:
+    wide = layer("1", forward_overhead_bytes=6, saving_overhead_bytes=5)
+    chain = Chain(name="one layer", input_bytes=1, stages=(wide, LOSS))
+    replay = sequence("F_ck 1, F_all 2, B 2, F_all 1, B 1").replay(chain)
+    # An input of 1, a^1 of 2, which is also its gradient, a-bar^1 of 3; the loss saves 1.
+    assert [step.during_bytes for step in replay.steps] == [
+        1 + 2 + 6,  # F_ck 1
+        3 + 1,  # F_all 2
+        4 + 2,  # B 2
+        3 + 3 + 5,  # F_all 1, beside the gradient
+        6 + 1,  # B 1
+    ]
+    # With one overhead for both, the larger one, F_all 1 would take a byte more.
+    assert replay.peak_bytes == 11
+
+
 def test_the_example_of_the_report_is_worked_out_by_hand() -> None:
     replay = sequence(EXAMPLE).replay(FOUR_LAYERS)
     assert replay.valid

@@ -281,6 +281,7 @@ def _arguments(count: int, **changed: object) -> dict[str, Any]:
         "held_bytes": np.ones(count + 1, np.int64),
         "gradient_bytes": np.ones(count + 1, np.int64),
         "saved_bytes": ones,
+        "saving_bytes": ones,
         "forward_bytes": ones,
         "backward_bytes": ones,
         "below_bytes": 1000,
@@ -296,7 +297,7 @@ def test_the_kernel_refuses_a_chain_that_no_word_holds(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["held_bytes", "gradient_bytes", "forward_bytes", "backward_bytes"]
+    "name", ["held_bytes", "gradient_bytes", "saving_bytes", "forward_bytes", "backward_bytes"]
 )
 def test_the_kernel_refuses_arrays_of_another_length(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: wrong length"):

@@ -17,6 +17,7 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.remat_graph.graph import Graph
 from tests.drawing.chains import chain_of, with_random_gradients
+from tests.drawing.overheads import saving_overhead
 
 State = Hashable
 
@@ -66,7 +67,7 @@ def _least_chain_time(chain: Chain, memory_bytes: int) -> int | None:
                 there = plain if number in saved else plain | {number}
                 yield stage.forward_ns, (there, saved, gradient)
                 yield stage.forward_ns, (there - {number - 1}, saved - {number - 1}, gradient)
-            if stage.saved_bytes <= room:
+            if stored + stage.saved_bytes + saving_overhead(stage) <= memory_bytes:
                 yield stage.forward_ns, (plain - {number}, saved | {number}, gradient)
             needed = chain.backward_output_bytes(number) + stage.backward_overhead_bytes
             after = (plain - {number - 1}, saved - {number}, number - 1)

@@ -119,6 +119,19 @@ def test_saving_all_needs_room_for_the_gradient_of_the_last_stage_of_its_sub_cha
     assert _with(SavesBesideItsOwnGradient, sample) == 37
 
 
+def test_saving_all_needs_room_for_its_own_overhead() -> None:
+    # As above, with 3 bytes for F_ck 1 and 1 where F 1 saves 4 - 2 bytes more: F_all 1 takes
+    # 4 + 1 = 5, F_ck 1 2 + 3 = 5. The loss saves 1: all is saved in 5 bytes, in 4 ns. With 3 for
+    # both, F_all 1 takes 7, and nothing fits, for it has to run.
+    sizes = {"output_bytes": 2, "saved_bytes": 4, "forward_overhead_bytes": 3}
+    chain = unit_chain(0, sizes | {"saving_overhead_bytes": 1}, {"saved_bytes": 1})
+    chain = replace(chain, backward_overhead_holds_gradient=True)
+    shared = replace(chain.stages[0], saving_overhead_bytes=None)
+    # B 1 needs 4 + 2.
+    assert _right(OffloadSample(chain, 6, SLOW)) == 4
+    assert _right(OffloadSample(replace(chain, stages=(shared, chain.stages[1])), 6, SLOW)) is None
+
+
 def test_an_offloaded_input_leaves_while_its_own_part_runs() -> None:
     # a^0 = 4 leaves in 4 ns, during F 1, and the loss can save its 4 bytes at once. It comes back
     # between B 2 and B 1: 4 + 1 + 1 + 4 + 1 = 11 ns. If it could leave after F 1 only, 4 more.

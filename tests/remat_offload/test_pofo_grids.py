@@ -17,6 +17,7 @@ from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets, sizes_of_
 from jettison.solvers.remat_offload.pofo.params import PlanParams
 from jettison.solvers.remat_offload.pofo.program import PofoProgram, Recomputation, Rounding
 from tests.drawing.chains import random_chain
+from tests.drawing.overheads import with_saving_overheads
 
 NO_LIMIT = Clock(None)
 GRIDS = ((1, 4, 16), (16, 64), (3, 12, 48, 192), (64, 16), (10, 33, 100))
@@ -47,7 +48,7 @@ def drawn_chain(generator: random.Random, unit: int) -> Chain:
             )
         )
     loss = Stage(name="loss", forward_ns=1, backward_ns=1, output_bytes=0, saved_bytes=0)
-    return Chain("drawn", size(largest), (*stages, loss))
+    return with_saving_overheads(Chain("drawn", size(largest), (*stages, loss)))
 
 
 def test_every_step_brackets_the_optimum_and_complete_searches_meet_it() -> None:

@@ -20,13 +20,14 @@ from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import persistent_bracket
 from jettison.solvers.remat_offload.pofo.bracket import pofo_bracket, pofo_exact
 from jettison.solvers.remat_offload.pofo.program import Recomputation
+from tests.drawing.overheads import with_saving_overheads
 from tests.remat_offload.oracles.brute_force import Link, Value, fastest, makespan, sequences
 from tests.remat_offload.oracles.samples import OffloadSample, offload_samples
 
 TEN_GB = 10**10
 _ARRAYS = (
     *("forward", "backward", "output", "gradient", "saved"),
-    *("forward_overhead", "backward_need"),
+    *("saving_overhead", "forward_overhead", "backward_need"),
 )
 
 
@@ -45,7 +46,7 @@ def _long_chain(layers: int, seed: int = 1) -> Chain:
         for number in range(1, layers + 1)
     ]
     loss = Stage(name="loss", forward_ns=1_000, backward_ns=1_000, output_bytes=0, saved_bytes=0)
-    return Chain("long", 1_000_000, (*stages, loss))
+    return with_saving_overheads(Chain("long", 1_000_000, (*stages, loss)))
 
 
 def _judged_time(sample: OffloadSample, plan: OffloadPlan) -> Fraction | None:

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn, aten = torch.nn, torch.ops.aten
 
+from jettison.instances.profilers.cost_check import CostCheck  # noqa: E402
 from jettison.instances.profilers.device.allocated_size import (  # noqa: E402
     allocated_bytes,
     cuda_block_bytes,
@@ -29,6 +30,7 @@ from jettison.instances.profilers.kernels.kernel_process import (  # noqa: E402
     shared_process,
 )
 from jettison.instances.profilers.profile_warning import ProfileWarning  # noqa: E402
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain  # noqa: E402
 from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
 from jettison.instances.profilers.torch_graphs.operator_memory import (  # noqa: E402
     MeasuredMemory,
@@ -269,6 +271,23 @@ def test_blocks_of_a_gpu_are_as_large_as_predicted() -> None:
         tensor = torch.empty(size_bytes, dtype=torch.uint8, device=device)
         assert torch.cuda.memory_allocated(device) - before == cuda_block_bytes(size_bytes)
         del tensor
+
+
+def test_a_chain_whose_plain_step_crashes_is_one_error() -> None:
+    images = torch.randn(2, 4, 2, 2).to(memory_format=torch.channels_last)
+    model = nn.Sequential(nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(16, 2))
+    crashes = isinstance(
+        shared_process().memory([backward_of_group_norm(False, True, True)], CPU)[0], CallFailure
+    )
+    options: dict[str, Any] = {"warmup": 0, "repeats": 1, "check": CostCheck.TRUST}
+    names = {"name": "norm first", "model_name": "norm first"}
+    if crashes:
+        # A profile that ran the kernel here would end this program.
+        with pytest.raises(InputError, match=r"^0-GroupNorm: .*group_norm_backward.* crash"):
+            profile_chain(model, images, **names, **options)
+    # With the advice of the message, and in row-major layout, it is measured.
+    for batch in (images.requires_grad_(), torch.randn(2, 4, 2, 2)):
+        assert profile_chain(model, batch, **names, **options).stage(1).backward_ns > 0
 
 
 def test_a_model_whose_plain_step_crashes_is_one_error() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jettison import load
-from jettison.instances.profilers import machine_state
+from jettison.instances.profilers import earlier_profiles, machine_state
 from jettison.instances.profilers.cost_check import CostCheck, CostFigures
 from jettison.instances.profilers.machine_state import MachineState, load_average
 from jettison.instances.profilers.profile_warning import ProfileWarning
@@ -26,6 +26,8 @@ from jettison.instances.profilers.device.machine_watch import (  # noqa: E402
     KnownTurns,
     MachineWatch,
 )
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_memory import TracedMemory  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -166,6 +168,60 @@ def test_an_unsteady_machine_is_a_warning_and_never_an_error(check: CostCheck) -
         warnings.simplefilter("always")
         with pytest.warns(ProfileWarning, match=expected):
             figures.settle(check, "tiny")
+
+
+@pytest.mark.parametrize(
+    ("earlier_ns", "expected"),
+    [
+        # 10 % of the smaller one is the most that is silent, above and below.
+        ((), None),
+        ((22_000_000, 18_181_819), None),
+        ((22_000_001,), "an earlier one found 22 ms, this one 20 ms"),
+        ((18_181_818,), "an earlier one found 18.2 ms, this one 20 ms"),
+        ((20_000_000, 25_800_000, 23_000_000), "an earlier one found 25.8 ms, this one 20 ms"),
+    ],
+)
+def test_a_profile_that_is_apart_from_an_earlier_one_says_so(
+    earlier_ns: tuple[int, ...], expected: str | None
+) -> None:
+    figures = CostFigures(((18_000_000, 20_000_000, 21_000_000),), earlier_ns=earlier_ns)
+    assert figures.unsteady() == (() if expected is None else (expected,))
+    assert figures.doubts() == ()
+
+
+@pytest.mark.parametrize("kind", ["chain", "graph"])
+def test_two_profiles_of_one_model_that_are_apart_are_not_both_silent(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(earlier_profiles.OF_THIS_PROGRAM, "sums_ns", {})
+    found: list[int] = []
+
+    def add(self: Any, key: str, sum_ns: int) -> tuple[int, ...]:
+        found.append(sum_ns)
+        # As if the machine had been four times as fast before.
+        return tuple(earlier // 4 for earlier in sum_of(self, key, sum_ns))
+
+    sum_of = earlier_profiles.EarlierProfiles.add
+    monkeypatch.setattr(earlier_profiles.EarlierProfiles, "add", add)
+
+    def profiled(width: int) -> list[str]:
+        model = nn.Sequential(nn.Linear(32, width), nn.ReLU(), nn.Linear(width, 4))
+        batch, runs = torch.randn(16, 32), {"warmup": 0, "repeats": 2}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if kind == "chain":
+                profile_chain(model, batch, name="mlp", model_name="mlp", threads=1, **runs)
+            else:
+                executor.trace_step_program(
+                    model, batch, loss=torch.mean, memory=TracedMemory(), **runs
+                )
+        return [str(item.message) for item in caught if "an earlier one found" in str(item.message)]
+
+    assert profiled(64) == []
+    assert profiled(32) == []  # another model
+    (message,) = profiled(64)
+    assert len(found) == 3
+    assert "may differ by more than 10 %" in message
 
 
 def test_nothing_is_said_of_costs_that_are_trusted() -> None:

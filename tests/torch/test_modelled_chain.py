@@ -42,8 +42,15 @@ def sizes(chain: Chain) -> list[tuple[str, int, int, int]]:
     ]
 
 
-def overheads(chain: Chain) -> list[tuple[int, int]]:
-    return [(stage.forward_overhead_bytes, stage.backward_overhead_bytes) for stage in chain]
+def overheads(chain: Chain) -> list[tuple[int, int, int]]:
+    return [
+        (
+            stage.forward_overhead_bytes,
+            stage.overhead_of_saving_bytes,
+            stage.backward_overhead_bytes,
+        )
+        for stage in chain
+    ]
 
 
 @pytest.mark.parametrize(

@@ -136,15 +136,17 @@ def test_a_hidden_value_that_nothing_saves_is_an_overhead_of_the_forward_operati
     chain = profile(nn.Sequential(nn.Sequential(nn.Linear(8, 16), nn.ReLU())), torch.zeros(4, 8))
     assert chain.stage(1).saved_bytes == 256
     assert chain.stage(1).forward_overhead_bytes == 256
+    assert chain.stage(1).overhead_of_saving_bytes == 256
 
 
-def test_the_forward_overhead_covers_the_forward_operation_that_saves_nothing() -> None:
+def test_the_forward_operation_that_saves_nothing_has_an_overhead_of_its_own() -> None:
     stage = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 2))
     chain = profile(nn.Sequential(stage), torch.zeros(4, 8))
     # Saving: 256 + 256 hidden bytes and 32 of the output, all of them in saved_bytes. Without
     # saving: 512 hidden bytes before the first 256 are freed, then 256 + 32; the output is 32.
     assert chain.stage(1).saved_bytes == 544
     assert chain.stage(1).forward_overhead_bytes == 512 - 32
+    assert chain.stage(1).saving_overhead_bytes == 0
 
 
 def test_a_storage_that_is_saved_twice_counts_once() -> None:

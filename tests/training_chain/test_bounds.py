@@ -11,6 +11,7 @@ from jettison.instances.training_chain.problem import TrainingChain
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.training_chain.methods import METHODS
+from tests.drawing.overheads import saving_overhead
 from tests.training_chain.oracles.search import Given, least_time
 
 QUICK = {"rounds": 2, "changes_per_stage": 20}
@@ -48,6 +49,7 @@ def given(stage: Stage) -> Given:
         output=stage.output_bytes,
         saved=stage.saved_bytes,
         forward_overhead=stage.forward_overhead_bytes,
+        saving_overhead=saving_overhead(stage),
         backward_overhead=stage.backward_overhead_bytes,
         weights=stage.weight_bytes,
         gradient=stage.gradient_of_weights_bytes,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.weight_offload.cycle import WeightCycle
 from jettison.instances.weight_offload.problem import WeightOffload
+from tests.drawing.overheads import with_saving_overheads
 from tests.weight_offload.layers import weight_chain
 
 BANDWIDTHS = (100_000_000, 300_000_000, 1_000_000_000, 2_000_000_000, 5_000_000_000)
@@ -40,7 +41,8 @@ def random_chain(generator: random.Random) -> Chain:
                 weight_bytes=generator.choice([0, 8, generator.randint(1, 9), maybe(30)]),
             )
         )
-    return Chain("random", generator.randint(0, 4), tuple(stages))
+    chain = Chain("random", generator.randint(0, 4), tuple(stages))
+    return with_saving_overheads(chain)
 
 
 def random_problems(chains: int, seed: int = 1) -> Iterator[WeightOffload]:

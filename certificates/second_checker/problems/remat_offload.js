@@ -9,11 +9,11 @@ const { readChain } = require("../chain.js");
 const NS_PER_S = 1_000_000_000n;
 const above = (value) => (value > 0n ? value : 0n); // (value)+
 
-function memoryFloor({ N, a, d, s, g, of, ob, t0 }, { memory_bytes: M }) {
+function memoryFloor({ N, a, d, s, g, os, ob, t0 }, { memory_bytes: M }) {
   const model = new Model(t0);
   model.atMost([], M - a[0]);
   for (const l of range(1, N + 1)) {
-    model.atMost([], M - a[l - 1] - s[l] - max(of[l], d[l] + g[l] + ob[l]));
+    model.atMost([], M - a[l - 1] - s[l] - max(os[l], d[l] + g[l] + ob[l]));
   }
   return [model, "all schedules"];
 }
@@ -22,10 +22,11 @@ function memoryFloor({ N, a, d, s, g, of, ob, t0 }, { memory_bytes: M }) {
 function inUnits(chain, M, ticks, units, counts) {
   const size = (values) => values.map((value) => value * units);
   const time = (values) => values.map((value) => (counts ? value * ticks : 0n));
-  const [a, s, of] = [chain.a, chain.s, chain.of].map(size), [f, b] = [chain.f, chain.b].map(time);
+  const [a, s, of, os] = [chain.a, chain.s, chain.of, chain.os].map(size);
+  const [f, b] = [chain.f, chain.b].map(time);
   const e = a.map((_, l) => min(a[l], chain.d[l] * units)); // what a part below waits with
   const back = s.map((_, l) => s[l] + (chain.d[l] + chain.g[l] + chain.ob[l]) * units); // M_B
-  const save = s.map((_, l) => s[l] + of[l]); // S
+  const save = s.map((_, l) => s[l] + os[l]); // S
   const until = [0n];
   for (const l of range(1, chain.N + 1)) until.push(until[l - 1] + f[l] + b[l]);
   const runs = range(0, chain.N + 1).map((i) => {

@@ -163,10 +163,10 @@ class Cycle extends Updates {
     }
   }
   memory() {
-    const { N, trained, have, c: { a, s, w, wg, ws, d, g, of, ob } } = this;
+    const { N, trained, have, c: { a, s, w, wg, ws, d, g, of, os, ob } } = this;
     for (const e of this.E) {
       const l = this.stage(e), terms = this.dev[e] === null ? [] : [[1n, this.dev[e]]];
-      if (e < 2 * N) terms.push([s[l] - a[l], this.f[l]]);
+      if (e < 2 * N) terms.push([s[l] + os[l] - a[l] - of[l], this.f[l]]);
       const left = l > 1 ? d[l - 1] : 0n;
       const operands = e < 2 * N ? a[l] + of[l]
         : s[l] + d[l] + max(g[l] + ob[l], left) + wg[l];

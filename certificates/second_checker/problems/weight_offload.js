@@ -6,7 +6,7 @@ const { Model, total } = require("../model.js");
 const { readChain } = require("../chain.js");
 
 // Operations k are B_L to B_1, F_1 to F_L; e is what they need besides weights, d their durations.
-function cycle({ N: L, a, d, s, f, b, g, of, ob, w, t0 }, resources) {
+function cycle({ N: L, a, d, s, f, b, g, os, ob, w, t0 }, resources) {
   const { memory_bytes: M, bytes_per_s: rate, total_bytes_per_s: both = 0n } = resources;
   demand(!both || (both >= rate && both < 2n * rate), "both directions share another total");
   const layers = range(1, L + 1), operations = range(0, 2 * L), W = sum(w), S = [a[0]];
@@ -14,7 +14,7 @@ function cycle({ N: L, a, d, s, f, b, g, of, ob, w, t0 }, resources) {
   const layer = (k) => (k < L ? L - k : k - L + 1);
   const e = operations.map((k) => {
     const i = layer(k), gradient = i > 1 ? d[i - 1] : 0n;
-    return k < L ? S[i] + d[i] + max(g[i] + ob[i], gradient) + w[i] : S[i] + of[i];
+    return k < L ? S[i] + d[i] + max(g[i] + ob[i], gradient) + w[i] : S[i] + os[i];
   });
   const common = gcd(rate, 10n ** 9n), p = rate / common, q = 10n ** 9n / common;
   const shared = gcd(both, 10n ** 9n), p2 = both / shared, q2 = 10n ** 9n / shared;

@@ -32,6 +32,7 @@ def assemble_stages(
                 output_bytes=known.memory.output_bytes,
                 saved_bytes=known.memory.saved_bytes,
                 forward_overhead_bytes=known.memory.forward_overhead_bytes,
+                saving_overhead_bytes=known.memory.saving_overhead_bytes,
                 backward_overhead_bytes=known.memory.backward_overhead_bytes(given_bytes),
                 weight_bytes=sum(
                     int(parameter.numel()) * int(parameter.element_size()) for parameter in new

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,11 +19,13 @@ from jettison.instances.profilers.device.device_name import device_name, library
 from jettison.instances.profilers.device.machine_watch import MachineWatch
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import threads_set, use_allocator
+from jettison.instances.profilers.earlier_profiles import OF_THIS_PROGRAM, profile_key
 from jettison.instances.profilers.torch_chains.chain_assembly import (
     assemble_stages,
     check_model,
     dtype_name,
 )
+from jettison.instances.profilers.torch_chains.partial_gradients import expect_no_crash
 from jettison.instances.profilers.torch_chains.stage import (
     ChainStage,
     chain_stages,
@@ -36,7 +38,7 @@ from jettison.instances.profilers.torch_chains.stage_measurement import (
 from jettison.instances.profilers.torch_chains.stage_memory import measure_memory, memory_meter
 from jettison.instances.profilers.torch_chains.stage_time import StageTime, measure_time
 from jettison.instances.profilers.whole_steps import whole_steps_ns
-from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.chain import Chain, Stage
 
 
 def measure_chain(
@@ -80,6 +82,7 @@ def measure_chain(
         measured = _measure(stages, stage_input, runs, log, watch)
         input_bytes = int(stage_input.numel()) * int(stage_input.element_size())
         assembled = assemble_stages(stages, measured, input_bytes)
+        earlier_ns = _earlier_ns(name, input_bytes, assembled, modules, device, runs.threads)
         if check is CostCheck.TRUST:
             machine = watch.state()
         else:
@@ -88,7 +91,7 @@ def measure_chain(
             )
             figures = _figures(stages, stage_input, measured, runs, peak_bytes)
             machine = watch.state()
-            replace(figures, machine=machine).settle(check, name)
+            replace(figures, machine=machine, earlier_ns=earlier_ns).settle(check, name)
 
     return Chain(
         name=name,
@@ -147,6 +150,7 @@ def _measure(
 
 def _measure_stage(stage: ChainStage, stage_input: Tensor, runs: _Runs) -> StageMeasurement:
     stage.first_forward(stage_input)
+    expect_no_crash(stage, stage_input)
     time = runs.time(stage, stage_input)
     # The meter slows down what runs inside it: it is closed while durations are measured.
     with memory_meter(stage_input.device) as meter:
@@ -238,6 +242,20 @@ class _Runs:
         """Measure the durations of a stage."""
         with threads_set(self.threads):
             return measure_time(stage, stage_input, warmup=self.warmup, repeats=self.repeats)
+
+
+def _earlier_ns(
+    name: str,
+    input_bytes: int,
+    stages: tuple[Stage, ...],
+    modules: Sequence[nn.Module],
+    device: torch.device,
+    threads: int,
+) -> tuple[int, ...]:
+    chain = Chain(name, input_bytes, stages)
+    form = "; ".join(map(str, modules))
+    key = profile_key(chain, str(device), threads, form)
+    return OF_THIS_PROGRAM.add(key, chain.base_time_ns)
 
 
 def _check_runs(warmup: int, repeats: int) -> None:

@@ -46,10 +46,10 @@ def profile_chain(
     output, without the stage's input, parameters and buffers; a constant tensor that is neither
     parameter nor buffer counts as saved. An output that is a view of its input (``nn.Flatten``)
     counts as a copy. Overheads are peaks minus what the model counts as input and output of the
-    operation. The forward overhead is the larger of those with and without saving; the backward
-    overhead does not hold the gradient output (Appendix B of POFO). On a GPU they come from the
-    allocator's statistics, on a CPU from the PyTorch profiler's memory events; memory that does
-    not come from PyTorch's allocator is not seen.
+    operation. A forward operation that saves has one of its own, mostly a smaller one: what others
+    free is saved. The backward overhead does not hold the gradient output (Appendix B of POFO).
+    On a GPU they come from the allocator's statistics, on a CPU from the PyTorch profiler's memory
+    events; memory that does not come from PyTorch's allocator is not seen.
 
     Stage 1 has no gradient output unless `sample_input` requires one, which token ids cannot; the
     chain model counts one all the same, and its place is taken out of the stage's overhead. A

@@ -85,15 +85,26 @@ class StageMemory:
 
     @property
     def forward_overhead_bytes(self) -> int:
-        r"""Peak of the forward operation above its outputs.
+        r"""Peak of a forward operation that leaves only :math:`a^\ell` above its output.
 
-        The chain model has one :math:`o_f` for the operation that saves :math:`\bar a^\ell` and
-        for those that leave only :math:`a^\ell`; the larger of the two is safe for both. It is
-        mostly that of the latter, which allocates and frees what the former saves.
+        It allocates and frees much of what an operation that saves keeps, whose overhead is no
+        larger in a chain: kernels that run without a graph may be others, and take less.
         """
-        saving = self.forward.rise_bytes - self.uncounted_bytes - self.saved_bytes
         passing = self.passing.rise_bytes - self.uncounted_bytes - self.output_bytes
-        return max(saving, passing, 0)
+        return max(passing, self._saving_peak_bytes)
+
+    @property
+    def saving_overhead_bytes(self) -> int:
+        r"""Peak of the forward operation that leaves :math:`\bar a^\ell` above its outputs.
+
+        No less in all than what an operation that leaves :math:`a^\ell` takes, as a chain has it.
+        """
+        passing = self.output_bytes + self.forward_overhead_bytes - self.saved_bytes
+        return max(self._saving_peak_bytes, passing)
+
+    @property
+    def _saving_peak_bytes(self) -> int:
+        return max(self.forward.rise_bytes - self.uncounted_bytes - self.saved_bytes, 0)
 
     @property
     def rises(self) -> StageRises:

@@ -18,6 +18,7 @@ from jettison.instances.profilers.device.machine_watch import MachineWatch
 from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import use_allocator
 from jettison.instances.profilers.device.timing import Spread
+from jettison.instances.profilers.earlier_profiles import OF_THIS_PROGRAM, profile_key
 from jettison.instances.profilers.torch_graphs.operator_cost import CostSource, OperatorCost
 from jettison.instances.profilers.torch_graphs.operator_memory import (
     MeasuredMemory,
@@ -79,12 +80,14 @@ def traced_graph(
         watch = MachineWatch(device, cost.threads)
         spreads = _spreads(traced, cost, watch.look)
         graph = _graph(name, traced, spreads, provenance, resident_bytes)
+        key = profile_key(graph, str(device), cost.threads)
+        earlier_ns = OF_THIS_PROGRAM.add(key, sum(spread[1] for spread in spreads))
         if check is CostCheck.TRUST:
             machine = watch.state()
         else:
             figures = _figures(step, inputs, cost, graph, traced, spreads)
             machine = watch.state()
-            replace(figures, machine=machine).settle(check, name)
+            replace(figures, machine=machine, earlier_ns=earlier_ns).settle(check, name)
     watched = replace(provenance, machine=machine.to_provenance())
     return replace(graph, provenance=watched), traced
 

@@ -1,7 +1,7 @@
 // C(i, j, A, D) of POFO's Appendix B.3: the least time to run F^i..F^j, B^j..B^i in the backward
 // phase while D units of lower values arrive, exactly or between two grids.
 //
-// With av = M - A, h_B = av - M_B(i), h_F = av - delta^j - (a-bar^i + o_f^i), and all of these
+// With av = M - A, h_B = av - M_B(i), h_F = av - delta^j - (a-bar^i + o_f-bar^i), and all of these
 // >= 0, the recurrence has the closed form
 //   all:  u_f + u_b + (D - h_B)+ + max(C(i+1, j, A + a-bar^i, D1), D1 - h_F),
 //         D1 = (min(D, h_B) - u_b)+,
@@ -154,7 +154,7 @@ private:
 
     std::int64_t room_for_all(std::int32_t i, std::int32_t j, std::int64_t av) const {
         const OffloadChain& chain = context_.chain;
-        return av - chain.gradient[at(j)] - chain.saved[at(i)] - chain.forward_overhead[at(i)];
+        return av - chain.gradient[at(j)] - chain.saving(i);
     }
 
     void compute(Scratch& scratch, std::int32_t i, std::int32_t j, std::int64_t av) {

@@ -17,12 +17,13 @@ std::optional<std::int64_t> finite(std::int64_t ticks) {
 void make(OffloadProgram* place, const Vector<std::int64_t>& forward,
           const Vector<std::int64_t>& backward, const Vector<std::int64_t>& output,
           const Vector<std::int64_t>& gradient, const Vector<std::int64_t>& saved,
+          const Vector<std::int64_t>& saving_overhead,
           const Vector<std::int64_t>& forward_overhead, const Vector<std::int64_t>& backward_need,
           std::int64_t memory, bool recomputes, std::int64_t most_bytes) {
     if (memory < 1) throw std::invalid_argument("memory: less than one unit");
     new (place) OffloadProgram(
-        offload_chain(forward, backward, output, gradient, saved, forward_overhead, backward_need,
-                      memory),
+        offload_chain(forward, backward, output, gradient, saved, saving_overhead,
+                      forward_overhead, backward_need, memory),
         recomputes ? Recomputation::allowed : Recomputation::forbidden, most_bytes);
 }
 
@@ -69,7 +70,8 @@ void bind_pofo_program(nb::module_& m) {
     nb::class_<OffloadProgram>(m, "PofoProgram")
         .def("__init__", &make, nb::arg("forward").noconvert(), nb::arg("backward").noconvert(),
               nb::arg("output").noconvert(), nb::arg("gradient").noconvert(),
-              nb::arg("saved").noconvert(), nb::arg("forward_overhead").noconvert(),
+              nb::arg("saved").noconvert(), nb::arg("saving_overhead").noconvert(),
+              nb::arg("forward_overhead").noconvert(),
               nb::arg("backward_need").noconvert(), nb::arg("memory"), nb::arg("recomputes"),
               nb::arg("most_bytes"))
          .def("refine", &refine, nb::arg("slot"), nb::arg("backward_slot"),

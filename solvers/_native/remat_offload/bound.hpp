@@ -256,7 +256,7 @@ private:
 
     bool fits_all(const State& state) const {
         const OffloadChain& chain = context_.chain;
-        return chain.saved[at(state.i)] + chain.forward_overhead[at(state.i)] <= state.av;
+        return chain.saving(state.i) <= state.av;
     }
 
     // Sets best_ to the curve of the first program.
@@ -266,8 +266,7 @@ private:
         const std::int32_t n = chain.stages;
         best_.start(never, 0);
         if (fits_all(state)) {
-            const std::int64_t room =
-                state.av - chain.saved[at(i)] - chain.forward_overhead[at(i)];
+            const std::int64_t room = state.av - chain.saving(i);
             const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
             if (i == n) {
                 best_.delay(all_of_it(), own, chain.forward[at(i)], room, state.limit);

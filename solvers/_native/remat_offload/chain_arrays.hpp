@@ -12,8 +12,9 @@ namespace jettison::binding {
 inline OffloadChain offload_chain(
     const Vector<std::int64_t>& forward, const Vector<std::int64_t>& backward,
     const Vector<std::int64_t>& output, const Vector<std::int64_t>& gradient,
-    const Vector<std::int64_t>& saved, const Vector<std::int64_t>& forward_overhead,
-    const Vector<std::int64_t>& backward_need, std::int64_t memory) {
+    const Vector<std::int64_t>& saved, const Vector<std::int64_t>& saving_overhead,
+    const Vector<std::int64_t>& forward_overhead, const Vector<std::int64_t>& backward_need,
+    std::int64_t memory) {
     const std::size_t size = forward.size();
     if (size < 2 || size > 30000) throw std::invalid_argument("no stage, or too many");
     OffloadChain chain;
@@ -23,6 +24,7 @@ inline OffloadChain offload_chain(
     chain.output = copy_amounts(output, size, "output");
     chain.gradient = copy_amounts(gradient, size, "gradient");
     chain.saved = copy_amounts(saved, size, "saved");
+    chain.saving_overhead = copy_amounts(saving_overhead, size, "saving_overhead");
     chain.forward_overhead = copy_amounts(forward_overhead, size, "forward_overhead");
     chain.backward_need = copy_amounts(backward_need, size, "backward_need");
     chain.memory = memory;

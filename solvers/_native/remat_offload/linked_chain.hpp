@@ -22,9 +22,13 @@ struct OffloadChain {
     std::vector<std::int64_t> output;            // a^k in units
     std::vector<std::int64_t> gradient;          // delta^k in units
     std::vector<std::int64_t> saved;             // a-bar^k in units
-    std::vector<std::int64_t> forward_overhead;  // o_f^k in units
+    std::vector<std::int64_t> saving_overhead;   // o_f-bar^k, where F^k saves, in units
+    std::vector<std::int64_t> forward_overhead;  // o_f^k, where it does not, in units
     std::vector<std::int64_t> backward_need;     // M_B(k): all that B^k needs beside its input
     std::int64_t memory = 0;
+
+    // What F_all^k takes beside its input as it runs.
+    std::int64_t saving(std::int32_t k) const { return saved[at(k)] + saving_overhead[at(k)]; }
 };
 
 // Memory that runs of forward operations need beside the input of the run, without the gradient.

@@ -30,7 +30,7 @@ public:
             const std::int64_t av = chain.memory - a - input;
             std::int64_t forward = chain.forward[at(i)];
             std::int64_t backward = chain.backward[at(i)];
-            std::int64_t room = av - chain.saved[at(i)] - chain.forward_overhead[at(i)];
+            std::int64_t room = av - chain.saving(i);
             if (part.last == 0) {
                 answer.steps.push_back({Operation::forward_all, i});
                 backwards.push_back({{Operation::backward, i}});
@@ -80,8 +80,7 @@ private:
                 i < j ? build(i + 1, j, av - chain.saved[at(i)], left, steps) : 0;
             steps.push_back({Operation::backward, i});
             return chain.forward[at(i)] + chain.backward[at(i)] + positive(d - room) +
-                   std::max(inner, left - (av - chain.gradient[at(j)] - chain.saved[at(i)] -
-                                           chain.forward_overhead[at(i)]));
+                   std::max(inner, left - (av - chain.gradient[at(j)] - chain.saving(i)));
         }
         const std::int32_t k = choice.last;
         std::vector<Step> lower_steps;

@@ -97,7 +97,7 @@ private:
               av(chain.memory - a - input),
               backward(av - chain.backward_need[at(place.i)]),
               forward(av - chain.output[at(place.i)] - chain.forward_overhead[at(place.i)]),
-              all(av - chain.saved[at(place.i)] - chain.forward_overhead[at(place.i)]) {}
+              all(av - chain.saving(place.i)) {}
         bool is_enough() const { return backward >= 0 && forward >= 0; }
 
         std::int64_t input, av, backward, forward, all;
@@ -381,8 +381,7 @@ private:
 
     void expand(std::int32_t i, std::int32_t j, const Part& part) {
         const std::int64_t passing = part.memory - chain_.gradient[at(j)];
-        const std::int64_t all =
-            passing - chain_.saved[at(i)] - chain_.forward_overhead[at(i)];
+        const std::int64_t all = passing - chain_.saving(i);
         if (all >= 0) {
             const std::int64_t d = positive(part.d - chain_.backward[at(i)]);
             const std::int64_t inner = i < j ? once(i + 1, j) : 0;

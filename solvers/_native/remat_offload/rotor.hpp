@@ -104,8 +104,7 @@ public:
             for (std::int32_t i = j; i >= 1; --i) {
                 std::int64_t* const best = values_.data() + cell(i, j) * at(width_);
                 const std::int64_t need =
-                    std::max(gradient + chain.saved[at(i)] + chain.forward_overhead[at(i)],
-                             chain.backward_need[at(i)]);
+                    std::max(gradient + chain.saving(i), chain.backward_need[at(i)]);
                 const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
                 const std::int64_t first = context.grid.rounded_up(need);
                 for (std::int64_t m = std::max<std::int64_t>(first, i < j ? saved[at(i)] : 0);

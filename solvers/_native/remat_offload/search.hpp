@@ -137,8 +137,7 @@ private:
         const std::int64_t av = chain.memory - label.a - input;
         const std::int64_t backward_room = av - chain.backward_need[at(i)];
         if (backward_room < 0) return;
-        const std::int64_t forward_room =
-            av - chain.saved[at(i)] - chain.forward_overhead[at(i)];
+        const std::int64_t forward_room = av - chain.saving(i);
         if (forward_room >= 0) {
             const std::int64_t time = label.time + chain.forward[at(i)] + chain.backward[at(i)] +
                                       positive(label.df - forward_room) +

@@ -86,7 +86,7 @@ private:
         const OffloadChain& chain = context_.chain;
         const std::int32_t i = state.i;
         if (state.av < chain.backward_need[at(i)]) return;
-        if (chain.saved[at(i)] + chain.forward_overhead[at(i)] <= state.av) {
+        if (chain.saving(i) <= state.av) {
             step(i + 1, 1, chain.forward[at(i)] + chain.backward[at(i)]);
         }
         if (recomputation_ == Recomputation::forbidden) return;

@@ -34,7 +34,7 @@ TrainingSteps* training_steps(const Matrix<std::int64_t>& times,
     check(times, 4, "times");
     check(sizes, training_tensors, "sizes");
     check(transfers, training_tensors, "transfers");
-    check(others, 6, "others");
+    check(others, 7, "others");
     auto steps = std::make_unique<TrainingSteps>();
     steps->input_bytes = input_bytes;
     steps->memory_bytes = memory_bytes;
@@ -55,8 +55,9 @@ TrainingSteps* training_steps(const Matrix<std::int64_t>& times,
         made.left_bytes = of(others, 1);
         made.made_bytes = of(others, 2);
         made.forward_overhead_bytes = of(others, 3);
-        made.backward_overhead_bytes = of(others, 4);
-        made.is_trained = of(others, 5) != 0;
+        made.saving_overhead_bytes = of(others, 4);
+        made.backward_overhead_bytes = of(others, 5);
+        made.is_trained = of(others, 6) != 0;
         steps->stages.push_back(made);
     }
     return steps.release();

@@ -57,8 +57,10 @@ void StepLayout::place() {
         const bool is_all = kind == TrainingOperation::forward_all;
         const auto name = is_all ? TrainingTensor::saved : TrainingTensor::output;
         const std::int64_t size = stage.size_bytes[static_cast<int>(name)];
-        operations.push_back({kind, number, stage.forward_ns, size + stage.forward_overhead_bytes,
-                              size, {}, {}, {}, {}});
+        const std::int64_t overhead =
+            is_all ? stage.saving_overhead_bytes : stage.forward_overhead_bytes;
+        operations.push_back({kind, number, stage.forward_ns, size + overhead, size, {}, {}, {},
+                              {}});
         latest[number] = static_cast<std::int32_t>(helds.size());
         if (is_all) latest_saved[number] = latest[number];
         helds.push_back({name, number, size, {position}, {}, false});

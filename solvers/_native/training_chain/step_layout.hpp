@@ -24,7 +24,8 @@ struct TrainingStage {
     std::int64_t output_gradient_bytes;  // of its own output
     std::int64_t left_bytes;             // gradient of its input, 0 for the first stage
     std::int64_t made_bytes;             // what of that its backward operation adds
-    std::int64_t forward_overhead_bytes, backward_overhead_bytes;
+    // Of a forward operation that saves nothing, of one that saves, and of the backward operation.
+    std::int64_t forward_overhead_bytes, saving_overhead_bytes, backward_overhead_bytes;
     bool is_trained;
 };
 

@@ -107,7 +107,7 @@ std::int64_t StepMoves::used(const StepState& state) const {
         case Operation::forward:
             return total + size(state.operand, Tensor::output) + stage.forward_overhead_bytes;
         case Operation::forward_all:
-            return total + size(state.operand, Tensor::saved) + stage.forward_overhead_bytes;
+            return total + size(state.operand, Tensor::saved) + stage.saving_overhead_bytes;
         case Operation::backward:
             return total + size(state.operand, Tensor::gradient) + stage.made_bytes +
                    std::max(stage.backward_overhead_bytes, stage.left_bytes - stage.made_bytes);

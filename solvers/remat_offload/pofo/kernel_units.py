@@ -152,6 +152,7 @@ def arrays_of(chain: Chain, units: Units) -> dict[str, NDArray[np.int64]]:
         "output": per_stage(size(chain.input_bytes), lambda k: size(chain.activation_bytes(k))),
         "gradient": per_stage(size(chain.input_bytes), lambda k: size(chain.gradient_bytes(k))),
         "saved": per_stage(size(chain.input_bytes), lambda k: size(chain.stage(k).saved_bytes)),
+        "saving_overhead": per_stage(0, lambda k: size(chain.stage(k).overhead_of_saving_bytes)),
         "forward_overhead": per_stage(0, lambda k: size(chain.stage(k).forward_overhead_bytes)),
         "backward_need": per_stage(0, backward_need),
     }

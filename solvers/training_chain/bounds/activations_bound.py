@@ -57,6 +57,7 @@ def with_weights_as_overheads(chain: Chain) -> Chain:
             replace(
                 stage,
                 forward_overhead_bytes=stage.forward_overhead_bytes + stage.weight_bytes,
+                saving_overhead_bytes=stage.overhead_of_saving_bytes + stage.weight_bytes,
                 backward_overhead_bytes=working_bytes + stage.weight_bytes + gradient_bytes,
                 weight_bytes=0,
                 weight_gradient_bytes=None,

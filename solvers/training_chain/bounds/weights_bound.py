@@ -90,9 +90,9 @@ def weights_alone(chain: Chain) -> Chain:
                 output_bytes=0,
                 output_gradient_bytes=0,
                 saved_bytes=0,
-                forward_overhead_bytes=beside_bytes
-                + stage.output_bytes
-                + stage.forward_overhead_bytes,
+                # A forward operation that saves takes no less than one that does not.
+                forward_overhead_bytes=beside_bytes + stage.passing_bytes,
+                saving_overhead_bytes=None,
                 backward_overhead_bytes=beside_bytes
                 + stage.saved_bytes
                 + own_bytes

@@ -12,6 +12,7 @@ from functools import cache
 from itertools import combinations, pairwise
 
 from jettison.instances.pipeline_chain.problem import PipelineChain
+from tests.drawing.overheads import saving_overhead
 
 Words = tuple[tuple[str, int], ...]
 
@@ -98,7 +99,8 @@ class Device:
                 self.peak = max(self.peak, self.held())
                 continue
             new = ("s" if word == "save" else "a", stage)
-            need = self.size(*new) + item.forward_overhead_bytes
+            extra = saving_overhead(item) if word == "save" else item.forward_overhead_bytes
+            need = self.size(*new) + extra
             self.peak = max(self.peak, self.held() + need)
             time += item.forward_ns
             own.add(new)

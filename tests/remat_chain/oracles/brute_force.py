@@ -18,6 +18,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 
 class Held(IntEnum):
@@ -104,7 +105,8 @@ def moves(chain: Chain, state: State, consumable: frozenset[Held]) -> Iterator[M
         after = (gradient, _with(held, number, kept, written))
         yield Move("F_ck", number, stage.forward_ns, working + stage.output_bytes, after)
         after = (gradient, _with(held, number, kept, Held.WHOLE))
-        yield Move("F_all", number, stage.forward_ns, working + stage.saved_bytes, after)
+        saving = stored + stage.saved_bytes + saving_overhead(stage)
+        yield Move("F_all", number, stage.forward_ns, saving, after)
         # Without a^0, which nothing computes, the last backward would never run.
         if number > 1 and source in consumable:
             after = (gradient, _with(held, number, Held.NOT, written))

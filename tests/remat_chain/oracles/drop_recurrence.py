@@ -13,6 +13,7 @@ from enum import Enum, auto
 from functools import cache
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 
 class Reading(Enum):
@@ -48,6 +49,7 @@ def time_by_recurrence(
     ]
     saved = [0, *(stage.saved_bytes for stage in chain)]
     forward_extra = [0, *(stage.forward_overhead_bytes for stage in chain)]
+    saving_extra = [0, *(saving_overhead(stage) for stage in chain)]
     forward = [0, *(stage.forward_ns for stage in chain)]
     backward = [0, *(stage.backward_ns for stage in chain)]
 
@@ -62,7 +64,7 @@ def time_by_recurrence(
         return gradient[t] + (0 if reading is Reading.SAVED_NOT_COUNTED else p * saved[t])
 
     def to_save(p: int, s: int, t: int) -> int:
-        return waiting(p, t) + saved[s] + forward_extra[s]
+        return waiting(p, t) + saved[s] + saving_extra[s]
 
     def to_pass(p: int, s: int, t: int) -> int:
         passing = max(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 Word = tuple[str, int]
 FORWARDS = ("F_all", "F_ck", "F_none")
@@ -82,7 +83,8 @@ class Referee:
         if not self._has(stage - 1):
             self.broken.append((position, "input missing", f"a^{stage - 1}"))
         size = fields.saved_bytes if kind == "F_all" else fields.output_bytes
-        self._runs(fields.forward_ns, size + fields.forward_overhead_bytes)
+        extra = saving_overhead(fields) if kind == "F_all" else fields.forward_overhead_bytes
+        self._runs(fields.forward_ns, size + extra)
         source = self.alive.get(stage - 1)
         if kind == "F_none":
             self._end(stage - 1, kind)

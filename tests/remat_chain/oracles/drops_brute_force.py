@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 # How the activation of a stage is held: not at all, plain, plain and read before, with all that
 # the backward of its stage needs.
@@ -133,8 +134,11 @@ def _forward(
 ) -> Step:
     gradient, held = state
     stage = chain.stages[number - 1]
-    output = stage.saved_bytes if written == WHOLE else stage.output_bytes
-    needed = _stored(chain, state) + output + stage.forward_overhead_bytes
+    if written == WHOLE:
+        working = stage.saved_bytes + saving_overhead(stage)
+    else:
+        working = stage.output_bytes + stage.forward_overhead_bytes
+    needed = _stored(chain, state) + working
     changes = {number: written}
     if source is not None:
         changes[number - 1] = source

@@ -23,8 +23,10 @@ keeps something up to :math:`B_\ell`: before that run, what the graph holds of :
 nobody reads, the chain does not hold, and after it the graph holds both. It holds a plain
 :math:`a^\ell` and the one gradient only while the graph does. So it stores no more than the graph
 and :math:`a^0`. :math:`F_{ck}^\ell` needs :math:`a^\ell + o_f` beside that, as :math:`F_\ell` does;
-:math:`F_{all}^\ell` needs :math:`\bar a^\ell + o_f`, as :math:`S_\ell` does, or :math:`A_\ell` with
-:math:`S_\ell` in memory; and :math:`B^\ell` what :math:`B_\ell` does. Each of these runs on top of
+:math:`F_{all}^\ell` needs :math:`\bar a^\ell + \bar o_f`, as :math:`S_\ell` does; where only
+:math:`A_\ell` is computed from the run, :math:`S_\ell` is in memory, and :math:`F_\ell` needs
+:math:`\bar a^\ell + o_f`, which is no less. :math:`B^\ell` needs what :math:`B_\ell` does. Each of
+these runs on top of
 :math:`R`. :math:`\square`
 """
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 Pairs = Iterable[tuple[int, int]]
 Table = dict[tuple[int, int, int], float]
@@ -20,7 +21,7 @@ Table = dict[tuple[int, int, int], float]
 def need_all(chain: Chain, s: int, t: int) -> int:
     """Return what F_all and B of stage s need beside the gradient of stage t: m_all(s, t)."""
     stage = chain.stages[s - 1]
-    forward = _gradient_bytes(chain, t) + stage.saved_bytes + stage.forward_overhead_bytes
+    forward = _gradient_bytes(chain, t) + stage.saved_bytes + saving_overhead(stage)
     written = 0 if chain.backward_overhead_holds_gradient else _gradient_bytes(chain, s - 1)
     backward = (
         _gradient_bytes(chain, s) + stage.saved_bytes + written + stage.backward_overhead_bytes

@@ -20,6 +20,7 @@ from functools import cache
 from itertools import combinations
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 NOT, PLAIN, CHECKPOINTED, WHOLE = range(4)
 
@@ -255,8 +256,9 @@ def _needed_bytes(chain: Chain, step: Step) -> int:
         if not chain.backward_overhead_holds_gradient:
             needed += _gradient_bytes(chain, step.stage - 1)
         return needed + stage.backward_overhead_bytes
-    made = stage.saved_bytes if step.kind == "F_all" else stage.output_bytes
-    return needed + made + stage.forward_overhead_bytes
+    if step.kind == "F_all":
+        return needed + stage.saved_bytes + saving_overhead(stage)
+    return needed + stage.output_bytes + stage.forward_overhead_bytes
 
 
 def _gradient_bytes(chain: Chain, number: int) -> int:

@@ -22,6 +22,7 @@ from jettison import Chain
 from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.plan import OffloadPlan
+from tests.drawing.overheads import saving_overhead
 
 Times = NDArray[np.float64]
 _NEVER = np.inf
@@ -52,6 +53,7 @@ class LiteralProgram:
         self._forward = [0, *(stage.forward_ns for stage in chain)]
         self._backward = [0, *(stage.backward_ns for stage in chain)]
         self._overhead = [0, *(in_slots(stage.forward_overhead_bytes) for stage in chain)]
+        self._saving_overhead = [0, *(in_slots(saving_overhead(stage)) for stage in chain)]
         self._back = [0] + [
             in_slots(stage.saved_bytes)
             + in_slots(stage.output_bytes)
@@ -109,7 +111,7 @@ class LiteralProgram:
         left = (self._slots - self._index)[:, None]
         d = self._index[None, :]
         own = self._forward[i] + self._backward[i]
-        saving = self._output[j] + self._saved[i] + self._overhead[i]
+        saving = self._output[j] + self._saved[i] + self._saving_overhead[i]
         idle_back = np.maximum(self._back[i] - left + d, 0)
         arriving = self._left(d - idle_back - self._moved(self._backward[i]))
         if i < j:
@@ -155,7 +157,7 @@ class LiteralProgram:
         amount = self._index[None, :]
         idle_back = np.maximum(self._back[i] - left + amount, 0)
         back = self._backward[i] + idle_back * self._slot_ns
-        saving = self._saved[i] + self._overhead[i]
+        saving = self._saved[i] + self._saving_overhead[i]
         forward = self._forward[i] + np.maximum(saving - left + amount, 0) * self._slot_ns
         fits = (saving <= left) & (self._back[i] <= left)
         forward, back = (np.where(fits, times, _NEVER) for times in (forward, back))
@@ -226,7 +228,7 @@ class LiteralProgram:
             if last == 0:
                 operations.append(ChainOperation(ChainOperationKind.FORWARD_ALL, i))
                 backwards.append([ChainOperation(ChainOperationKind.BACKWARD, i)])
-                need = float(self._saved[i] + self._overhead[i])
+                need = float(self._saved[i] + self._saving_overhead[i])
                 forward = float(self._forward[i])
                 back = self._backward[i] + max(self._back[i] - left + db, 0) * self._slot_ns
             else:

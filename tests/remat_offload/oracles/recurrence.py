@@ -10,6 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 NEVER = 10**30
 
@@ -32,6 +33,7 @@ class OffloadRecurrence:
         self.forward = [0]
         self.backward = [0]
         self.forward_overhead = [0]
+        self.saving_overhead = [0]
         self.need_backward = [0]
         for stage in chain.stages:
             written = 0 if chain.backward_overhead_holds_gradient else self.gradient[-1]
@@ -43,6 +45,7 @@ class OffloadRecurrence:
             self.forward.append(stage.forward_ns * times)
             self.backward.append(stage.backward_ns * times)
             self.forward_overhead.append(stage.forward_overhead_bytes * sizes)
+            self.saving_overhead.append(saving_overhead(stage) * sizes)
             held = stage.saved_bytes + slope + stage.backward_overhead_bytes
             self.need_backward.append(held * sizes + written)
         self._c: dict[tuple[int, int, int, int], int] = {}
@@ -87,7 +90,7 @@ class OffloadRecurrence:
 
     def saving(self, i: int, gradient: int) -> int:
         """Return F_A(i)."""
-        return gradient + self.saved[i] + self.forward_overhead[i]
+        return gradient + self.saved[i] + self.saving_overhead[i]
 
     def c(self, i: int, j: int, a: int, d: int) -> int:
         """Return C(i, j, A, D)."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jettison.instances.remat_chain.chain import Chain, Stage
 from tests.drawing.chains import random_chain
+from tests.drawing.overheads import with_saving_overheads
 
 # Bytes per second: an eighth of a byte per nanosecond to two bytes.
 BANDWIDTHS = (125_000_000, 500_000_000, 10**9, 2 * 10**9)
@@ -58,9 +59,10 @@ def _chain(generator: random.Random, stage_count: int, largest: int) -> Chain:
             backward_overhead_bytes=amount(largest // 3),
         )
 
-    return Chain(
+    chain = Chain(
         name="sample",
         input_bytes=amount(largest),
         stages=tuple(stage(number) for number in range(1, stage_count + 1)),
         backward_overhead_holds_gradient=generator.random() < 0.3,
     )
+    return with_saving_overheads(chain)

@@ -14,6 +14,7 @@ from jettison import Chain, Link
 from jettison.core import Replay
 from jettison.remat_chain import ChainOperation
 from jettison.remat_offload import OffloadSchedule
+from tests.drawing.overheads import saving_overhead
 
 
 @dataclass
@@ -102,7 +103,8 @@ class Referee:
             return
         assert end - start == stage.forward_ns
         self._read(given, start, end)
-        self._use(start, end, stage.forward_overhead_bytes)
+        extra = saving_overhead(stage) if kind == "F_all" else stage.forward_overhead_bytes
+        self._use(start, end, extra)
         made = f"A{number}" if kind == "F_all" else f"a{number}"
         self._hold(made, self._size(made), start, end)
         if kind == "F_none":

@@ -34,6 +34,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.overheads import saving_overhead
 
 Tensor = tuple[str, int]  # "a" or "abar", and the stage
 
@@ -168,13 +169,16 @@ class OffloadSearch:
                     # The next backward needs no plain output of its own stage.
                     useful = output != ("a", moment.gradient)
                     if useful and output not in moment.device:
+                        extra = stage.forward_overhead_bytes
+                        if output[0] == "abar":
+                            extra = saving_overhead(stage)
                         yield Running(
                             stage.forward_ns,
                             "F",
                             number,
                             output,
                             frozenset({source}),
-                            self.size_bytes(output) + stage.forward_overhead_bytes,
+                            self.size_bytes(output) + extra,
                         )
                 if number == moment.gradient and ("abar", number) in ready:
                     extra = stage.backward_overhead_bytes

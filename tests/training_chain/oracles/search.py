@@ -33,6 +33,7 @@ class Given:
     output: int
     saved: int
     forward_overhead: int = 0
+    saving_overhead: int | None = None
     backward_overhead: int = 0
     weights: int = 0
     gradient: int = 0
@@ -100,7 +101,9 @@ class Search:
             if name == "F":
                 total += given.output + given.forward_overhead
             elif name == "A":
-                total += given.saved + given.forward_overhead
+                total += given.saved
+                extra = given.saving_overhead
+                total += given.forward_overhead if extra is None else extra
             elif name == "B":
                 below = self.given(stage - 1).output if stage > 1 else 0
                 total += given.gradient + given.backward_overhead + below

@@ -16,6 +16,7 @@ from jettison.instances.training_chain.problem import TrainingChain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEventKind
 from jettison.solvers.training_chain.stage_choices import StageChoice, UpdatePlace
 from jettison.solvers.training_chain.step_order import StepOrder
+from tests.drawing.overheads import saving_overhead
 
 _BACKWARD, _UPDATE = TrainingEventKind.BACKWARD, TrainingEventKind.UPDATE
 _W, _S, _G = StageTensor.WEIGHTS, StageTensor.STATES, StageTensor.GRADIENT
@@ -181,12 +182,13 @@ class StepLayout:
                 continue
             is_all = kind is TrainingEventKind.FORWARD_ALL
             size_bytes = stage.saved_bytes if is_all else stage.output_bytes
+            extra_bytes = saving_overhead(stage) if is_all else stage.forward_overhead_bytes
             self.operations.append(
                 Placed(
                     kind,
                     number,
                     stage.forward_ns,
-                    size_bytes + stage.forward_overhead_bytes,
+                    size_bytes + extra_bytes,
                     size_bytes,
                 )
             )

@@ -38,6 +38,7 @@ from fractions import Fraction
 
 from jettison.instances.remat_chain.chain import Stage
 from jettison.instances.weight_offload.problem import WeightOffload
+from tests.drawing.overheads import saving_overhead
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Walks:
             self.operations.append(("B", layer, stage.backward_ns, running, stored + incoming))
         for layer, stage in enumerate(chain):
             stored += stage.saved_bytes
-            running = stored + stage.forward_overhead_bytes
+            running = stored + saving_overhead(stage)
             self.operations.append(("F", layer, stage.forward_ns, running, stored))
         self.size = [
             sum(size for layer, size in enumerate(self.weights) if word >> layer & 1)

@@ -19,6 +19,7 @@ from math import ceil
 
 from jettison.instances.remat_chain.chain import Stage
 from jettison.instances.weight_offload.problem import WeightOffload
+from tests.drawing.overheads import saving_overhead
 
 # The slots in which a layer's weights are in memory; those of its prefetches and of its upload.
 Choice = tuple[frozenset[int], frozenset[int], frozenset[int]]
@@ -129,7 +130,7 @@ def _other_bytes(
     held = chain.input_bytes + sum(saved[: layer + 1])
     runs = slot < start + length
     if not is_backward:
-        return held + (stage.forward_overhead_bytes if runs else 0)
+        return held + (saving_overhead(stage) if runs else 0)
     gradient = chain.input_bytes if layer == 0 else _gradient_bytes(chain.stages[layer - 1])
     if not runs:
         return held - saved[layer] + (gradient if layer else 0)

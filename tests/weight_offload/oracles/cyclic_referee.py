@@ -17,6 +17,7 @@ from itertools import pairwise
 from jettison.instances.remat_chain.chain import Stage
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from tests.drawing.overheads import saving_overhead
 
 _PERIODS = 6
 # Judged are those that start from the first of these periods on and before the last one.
@@ -73,7 +74,7 @@ class CyclicReferee:
         held = chain.input_bytes + sum(saved)
         stage = chain.stages[layer - 1]
         if kind == "F":
-            return held + stage.forward_overhead_bytes, held
+            return held + saving_overhead(stage), held
         leaves = _gradient_bytes(chain.stages[layer - 2]) if layer > 1 else 0
         gradient = leaves if layer > 1 else chain.input_bytes
         needs = stage.backward_overhead_bytes

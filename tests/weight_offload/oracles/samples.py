@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jettison import Chain, WeightOffload
 from jettison.remat_chain import Stage
 from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
+from tests.drawing.overheads import with_saving_overheads
 from tests.weight_offload.oracles.brute_force import TimedStart
 
 # A byte per 2 ns, 1 ns, and 2 bytes per ns; the last one rounds.
@@ -45,6 +46,7 @@ def sample(
         stages,
         backward_overhead_holds_gradient=chance.random() < 0.2,
     )
+    chain = with_saving_overheads(chain)
     unlimited = WeightOffload(chain, 10**9, chance.choice(BANDWIDTHS))
     lowest = unlimited.cycle.least_memory_bytes
     extra = unlimited.cycle.no_offload_peak_bytes - lowest

@@ -15,7 +15,8 @@ using Found = std::tuple<std::int64_t, std::optional<std::int64_t>, Sequence, st
 
 ContentsChain contents_chain(const Amounts& forward_ns, const Amounts& held_bytes,
                              const Amounts& gradient_bytes, const Amounts& saved_bytes,
-                             const Amounts& forward_bytes, const Amounts& backward_bytes) {
+                             const Amounts& saving_bytes, const Amounts& forward_bytes,
+                             const Amounts& backward_bytes) {
     const std::size_t n = saved_bytes.size();
     if (n == 0 || n > static_cast<std::size_t>(most_stages)) {
         throw std::invalid_argument("no stages, or too many");
@@ -26,6 +27,7 @@ ContentsChain contents_chain(const Amounts& forward_ns, const Amounts& held_byte
     chain.held_bytes = copy_amounts(held_bytes, n + 1, "held_bytes");
     chain.gradient_bytes = copy_amounts(gradient_bytes, n + 1, "gradient_bytes");
     chain.saved_bytes = copy_amounts(saved_bytes, n, "saved_bytes");
+    chain.saving_bytes = copy_amounts(saving_bytes, n, "saving_bytes");
     chain.forward_bytes = copy_amounts(forward_bytes, n, "forward_bytes");
     chain.backward_bytes = copy_amounts(backward_bytes, n, "backward_bytes");
     return chain;
@@ -68,11 +70,12 @@ Found watched(std::optional<double> time_limit_s, Search search) {
 
 Found fastest_schedule(const Amounts& forward_ns, const Amounts& held_bytes,
                        const Amounts& gradient_bytes, const Amounts& saved_bytes,
-                       const Amounts& forward_bytes, const Amounts& backward_bytes,
+                       const Amounts& saving_bytes, const Amounts& forward_bytes,
+                       const Amounts& backward_bytes,
                        std::int64_t memory_bytes, std::optional<std::int64_t> below_ns,
                        std::int64_t most_states, std::optional<double> time_limit_s) {
     const ContentsChain chain = contents_chain(forward_ns, held_bytes, gradient_bytes, saved_bytes,
-                                               forward_bytes, backward_bytes);
+                                               saving_bytes, forward_bytes, backward_bytes);
     return watched(time_limit_s, [&](const std::function<bool()>& poll) {
         return fastest_contents(chain, memory_bytes, below_ns.value_or(beyond_all), most_states,
                                 poll);
@@ -80,12 +83,13 @@ Found fastest_schedule(const Amounts& forward_ns, const Amounts& held_bytes,
 }
 
 Found smallest_schedule(const Amounts& held_bytes, const Amounts& gradient_bytes,
-                        const Amounts& saved_bytes, const Amounts& forward_bytes,
-                        const Amounts& backward_bytes, std::int64_t below_bytes,
+                        const Amounts& saved_bytes, const Amounts& saving_bytes,
+                        const Amounts& forward_bytes, const Amounts& backward_bytes,
+                        std::int64_t below_bytes,
                         std::int64_t most_states, std::optional<double> time_limit_s) {
     // Times do not matter: sizes stand in.
     const ContentsChain chain = contents_chain(saved_bytes, held_bytes, gradient_bytes, saved_bytes,
-                                               forward_bytes, backward_bytes);
+                                               saving_bytes, forward_bytes, backward_bytes);
     return watched(time_limit_s, [&](const std::function<bool()>& poll) {
         return smallest_contents(chain, below_bytes, most_states, poll);
     });
@@ -98,13 +102,15 @@ void bind_contents_search(nb::module_& m) {
     // No conversions: one that does not fit its type would wrap around in silence.
     m.def("fastest_schedule", &fastest_schedule, nb::arg("forward_ns").noconvert(),
           nb::arg("held_bytes").noconvert(), nb::arg("gradient_bytes").noconvert(),
-          nb::arg("saved_bytes").noconvert(), nb::arg("forward_bytes").noconvert(),
+          nb::arg("saved_bytes").noconvert(), nb::arg("saving_bytes").noconvert(),
+          nb::arg("forward_bytes").noconvert(),
           nb::arg("backward_bytes").noconvert(), nb::arg("memory_bytes"),
           nb::arg("below_ns").none(), nb::arg("most_states"),
           nb::arg("time_limit_s") = nb::none());
     m.def("smallest_schedule", &smallest_schedule, nb::arg("held_bytes").noconvert(),
           nb::arg("gradient_bytes").noconvert(), nb::arg("saved_bytes").noconvert(),
-          nb::arg("forward_bytes").noconvert(), nb::arg("backward_bytes").noconvert(),
+          nb::arg("saving_bytes").noconvert(), nb::arg("forward_bytes").noconvert(),
+          nb::arg("backward_bytes").noconvert(),
           nb::arg("below_bytes"), nb::arg("most_states"), nb::arg("time_limit_s") = nb::none());
 }
 

@@ -19,7 +19,8 @@ struct ContentsChain {
     std::vector<std::int64_t> held_bytes;      // [stages + 1], of a^0, ..., a^N
     std::vector<std::int64_t> gradient_bytes;  // [stages + 1], of their gradients
     std::vector<std::int64_t> saved_bytes;     // [stages]
-    std::vector<std::int64_t> forward_bytes;   // [stages], the overhead of a forward
+    std::vector<std::int64_t> saving_bytes;    // [stages], the overhead of a forward that saves
+    std::vector<std::int64_t> forward_bytes;   // [stages], the overhead of one that does not
     std::vector<std::int64_t> backward_bytes;  // [stages], overhead and output of a backward
 };
 

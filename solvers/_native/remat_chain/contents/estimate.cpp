@@ -79,7 +79,7 @@ ContentsEstimate::ContentsEstimate(const ContentsChain& chain, std::int64_t memo
         beside_backward_.push_back(left - chain.gradient_bytes[index(k)] -
                                    chain.backward_bytes[index(k - 1)]);
         beside_either_.push_back(
-            std::min(beside_backward_.back(), left - chain.forward_bytes[index(k - 1)]));
+            std::min(beside_backward_.back(), left - chain.saving_bytes[index(k - 1)]));
         most_bytes = std::max(most_bytes, beside_backward_.back());
     }
     most_bytes = std::min(most_bytes, saved_.back());

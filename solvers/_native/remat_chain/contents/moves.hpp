@@ -71,7 +71,7 @@ void for_each_move(const ContentsChain& chain, Contents now, Fits fits, Visit vi
             visit(backward);
             if (makes_room && fits(backward.needed_bytes)) return;
         } else if (makes_room) {
-            const std::int64_t needed = stored + chain.forward_bytes[index(gradient - 1)] + saved;
+            const std::int64_t needed = stored + chain.saving_bytes[index(gradient - 1)] + saved;
             const Contents after = now.with(gradient, Held::whole);
             if (fits(needed) && fits(backward_move(chain, after, stored + saved).needed_bytes)) {
                 visit({Operation::forward_all, gradient, false, 0, needed, after});
@@ -83,19 +83,21 @@ void for_each_move(const ContentsChain& chain, Contents now, Fits fits, Visit vi
         if (now.held(k) != Held::nothing) continue;
         if (k > 1 && now.held(k - 1) == Held::nothing) continue;
         const bool can_drop = k > 1 && now.held(k - 1) == Held::plain;
-        const std::int64_t working = stored + chain.forward_bytes[index(k - 1)];
         const auto visit_both = [&](Operation operation, std::int64_t rerun_ns,
-                                    std::int64_t output_bytes, Held how) {
+                                    std::int64_t working_bytes, Held how) {
             const Contents reached = now.with(k, how);
-            visit({operation, k, false, rerun_ns, working + output_bytes, reached});
+            visit({operation, k, false, rerun_ns, stored + working_bytes, reached});
             if (!can_drop) return;
-            visit({operation, k, true, rerun_ns, working + output_bytes,
+            visit({operation, k, true, rerun_ns, stored + working_bytes,
                    reached.with(k - 1, Held::nothing)});
         };
-        visit_both(Operation::forward_all, 0, chain.saved_bytes[index(k - 1)], Held::whole);
+        visit_both(Operation::forward_all, 0,
+                   chain.saving_bytes[index(k - 1)] + chain.saved_bytes[index(k - 1)],
+                   Held::whole);
         if (k < gradient) {
             visit_both(Operation::forward_checkpoint, chain.forward_ns[index(k - 1)],
-                       chain.held_bytes[index(k)], Held::plain);
+                       chain.forward_bytes[index(k - 1)] + chain.held_bytes[index(k)],
+                       Held::plain);
         }
     }
 }

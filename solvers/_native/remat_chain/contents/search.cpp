@@ -72,7 +72,7 @@ public:
             cost = std::max(cost, beside + chain_.gradient_bytes[index(k)] +
                                       chain_.backward_bytes[index(k - 1)]);
             if (how != Held::whole) {
-                cost = std::max(cost, beside + chain_.forward_bytes[index(k - 1)]);
+                cost = std::max(cost, beside + chain_.saving_bytes[index(k - 1)]);
             } else {
                 held += saved;
             }
