@@ -30,6 +30,7 @@ _NODE_FIELDS = {
     "result_of",
     "has_value",
     "operator_name",
+    "again",
 }
 
 
@@ -39,8 +40,8 @@ class GivenGraph:
 
     Attributes
     ----------
-    durations_ns, output_bytes, workspace_bytes, keep
-        One entry for each node.
+    durations_ns, output_bytes, workspace_bytes, keep, again
+        One entry for each node; `again` is false of a node that is computed once.
     inputs
         For each node the nodes that it reads, ascending; all of them come before it.
     """
@@ -49,6 +50,7 @@ class GivenGraph:
     output_bytes: tuple[int, ...]
     workspace_bytes: tuple[int, ...]
     keep: tuple[bool, ...]
+    again: tuple[bool, ...]
     inputs: tuple[tuple[int, ...], ...]
 
     @classmethod
@@ -84,6 +86,7 @@ class GivenGraph:
                 integer_field(node, "workspace_bytes", default=0) for node in nodes
             ),
             keep=tuple(flag_field(node, "keep") for node in nodes),
+            again=tuple(flag_field(node, "again", default=True) for node in nodes),
             inputs=tuple(inputs),
         )
 

@@ -10,7 +10,8 @@ every window and every node :math:`i` of its needed set (what first computations
 of nodes up to :math:`t_w`, what later windows need of them, in the last one kept nodes too, and
 all that leads to these) there are binary columns
 
-* ``R_t_i``: :math:`i` is computed again in the window; costs its duration;
+* ``R_t_i``: :math:`i` is computed again in the window; costs its duration; 0 where it is computed
+  once in every schedule;
 * ``S_t_i``: its value is there when the window begins and is read before it is computed next;
 * ``Z_t_i``: it is computed again in the window or a later one (0 to 1), for all but the last
   window and what the cut :math:`t` alone needs.
@@ -99,10 +100,15 @@ class _Writer:
         self.R: list[dict[int, int]] = []
         self.S: list[dict[int, int]] = []
         for t, needed in zip(cuts, self._needed_sets(), strict=True):
-            again = 0 if staged and t == len(graph) - 1 else 1
+            is_over = staged and t == len(graph) - 1
             self.R.append(
                 {
-                    i: self.model.add_column(f"R_{t}_{i}", 0, again, cost=graph.durations_ns[i])
+                    i: self.model.add_column(
+                        f"R_{t}_{i}",
+                        0,
+                        int(graph.again[i] and not is_over),
+                        cost=graph.durations_ns[i],
+                    )
                     for i in needed
                 }
             )

@@ -12,8 +12,8 @@ const SILENT = ["backward", "result_of", "has_value", "operator_name"];
 function readGraph(instance) {
   checkKind(instance, "graph", ["nodes", "repeated_blocks"]);
   const nodes = some(instance, "nodes"), numbers = new Map();
-  const known = ["name", "inputs", "keep", ...SILENT, ...Object.values(SIZES)];
-  const graph = { n: nodes.length, t: [], m: [], w: [], keep: [], reads: [] };
+  const known = ["name", "inputs", "keep", "again", ...SILENT, ...Object.values(SIZES)];
+  const graph = { n: nodes.length, t: [], m: [], w: [], keep: [], again: [], reads: [] };
   for (const node of nodes) {
     onlyFields(node, known, "a node");
     graph.reads.push(inputsOf(node, numbers));
@@ -23,6 +23,7 @@ function readGraph(instance) {
       graph[letter].push(amount(node, SIZES[letter], { otherwise }));
     }
     graph.keep.push(flag(node, "keep"));
+    graph.again.push(flag(node, "again", true));
   }
   return graph;
 }
@@ -51,7 +52,8 @@ function readWindows(options, n) {
   return { cuts, slots, staged: flag(options, "staged") || slots.length > 0 };
 }
 
-function windowedFrontier({ n, t: duration, m, w: workspace, reads, keep }, resources, options) {
+function windowedFrontier(graph, resources, options) {
+  const { n, t: duration, m, w: workspace, reads, keep, again } = graph;
   const M = resources.memory_bytes, { cuts, slots, staged } = readWindows(options, n);
   const last = cuts.length - 1;
   const read = (t, e) => range(t + 1, e + 1).flatMap((j) => reads[j].filter((p) => p <= t));
@@ -70,8 +72,8 @@ function windowedFrontier({ n, t: duration, m, w: workspace, reads, keep }, reso
   }
   const model = new Model(sum(duration)), R = [], S = [];
   cuts.forEach((t, w) => {
-    const hi = staged && t === n - 1 ? 0n : 1n;
-    R.push(model.columns(`R_${t}`, needed[w], (i) => ({ hi, cost: duration[i] })));
+    const isOver = staged && t === n - 1, hi = (i) => (again[i] && !isOver ? 1n : 0n);
+    R.push(model.columns(`R_${t}`, needed[w], (i) => ({ hi: hi(i), cost: duration[i] })));
     S.push(model.columns(`S_${t}`, needed[w]));
   });
   // Who computes one of these nodes, in window w, has its inputs: computed there, or still there.

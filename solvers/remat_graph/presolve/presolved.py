@@ -72,6 +72,10 @@ From the reduced graph, :math:`k` becomes :math:`i, k`. If :math:`F` is not empt
 first brought to one reading of :math:`F`, whose only user is :math:`k` there. For staged schedules
 :math:`k` must be the next node and in the prefix, so that they lose no stage that they need.
 
+A node that is computed once (`Graph.computed_once`) can be contracted as well, and what it is
+contracted with is computed once then; but :math:`C_i = 0` alone is no reason to compute such an
+:math:`i` late, for :math:`k` may be computed again from an :math:`i` that stays.
+
 Without these conditions contraction is false: where :math:`k` runs there may be no room for
 :math:`\mathrm{in}(i)`, or for the workspace of :math:`i`; and an :math:`i` that is smaller than
 :math:`k` may serve twice.
@@ -80,7 +84,8 @@ Fixings
 -------
 Facts on fastest schedules that no smaller graph can express (`WindowFixings`):
 
-**Computed once**: free values, and, if a schedule of the class takes :math:`T`, nodes with
+**Computed once**: what may not be computed again, and the readers of such a value that is
+read-once; free values, and, if a schedule of the class takes :math:`T`, nodes with
 :math:`\bar C_k > T - \sum_i C_i`: no fastest schedule computes them again.
 
 **Twins** :math:`i < j`, alike in inputs, users, duration, bytes, workspace and marks. When a

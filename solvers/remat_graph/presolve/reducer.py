@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import takewhile
 
 from jettison.instances.remat_graph.problem import RematGraph
@@ -137,13 +138,16 @@ class GraphReducer:
         """Return the nodes that no fastest schedule computes again."""
         graph = self.graph
         found: set[int] = set()
-        again_ns: dict[int, int] = {}
+        again_ns: dict[int, float] = {}
         for node in graph:
             again_ns[node] = graph.nodes[node].duration_ns + sum(
                 again_ns[source] for source in graph.inputs[node] if graph.is_read_once(source)
             )
+            if not graph.nodes[node].again:
+                again_ns[node] = math.inf
             is_free = graph.nodes[node].output_bytes == 0
-            if is_free or graph.is_unread(node) or again_ns[node] > self._slack_ns:
+            is_long = math.isinf(again_ns[node]) or again_ns[node] > self._slack_ns
+            if is_free or graph.is_unread(node) or is_long:
                 found.add(node)
         return frozenset(found)
 
@@ -176,7 +180,8 @@ class GraphReducer:
         graph = self.graph
         this = graph.nodes[node]
         lost = graph.inputs[node] - graph.inputs[reader]
-        as_often = graph.is_read_once(node) or this.duration_ns == 0 or reader in once
+        costs_nothing = this.duration_ns == 0 and this.again
+        as_often = graph.is_read_once(node) or costs_nothing or reader in once
         return (
             as_often
             and all(graph.nodes[source].output_bytes == 0 for source in lost)
@@ -215,6 +220,7 @@ class GraphReducer:
                 this.output_bytes,
                 this.workspace_bytes,
                 this.keep,
+                this.again,
             )
             earlier = latest.get(family)
             if earlier is not None and (not self._staged or graph.before(node) == earlier):

@@ -100,6 +100,7 @@ class WorkingGraph:
             reader,
             duration_ns=self.nodes[reader].duration_ns + self.nodes[node].duration_ns,
             workspace_bytes=workspace_bytes,
+            again=self.nodes[reader].again and self.nodes[node].again,
         )
         self.remove(node)
         return reader

@@ -23,17 +23,15 @@ The state of the generator is kept for operators that draw random numbers again
 (`JointGraph.states_bytes`), some kilobytes on a CPU.
 
 An output that is not small is kept: it is in memory from its first computation to the end, since
-the user has it. No schedule gains by freeing it in between, as the memory would not be free. For
-this its operator is as dear in the graph that is solved as the whole step is (`to_solve`); a
-schedule that runs it once has the same time in `graph`.
+the user has it, and freeing it in between would free no memory. So its operator is computed once,
+in every schedule (`Node.again`).
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, fx
@@ -82,7 +80,8 @@ class JointGraph:
     ends
         Inputs and outputs.
     once
-        Positions of the nodes that the user holds: outputs that are not small.
+        Positions of the nodes that the user holds: outputs that are not small, whose operators are
+        computed once.
     reserve_bytes
         Memory for what is no node, as the module says.
     """
@@ -107,26 +106,6 @@ class JointGraph:
         owners = self.owners if repeated is None else [self.owners[node] for node in repeated]
         drawn = {owner for owner, _ in owners if is_random(self.operations[owner].node)}
         return sum(state_bytes(self.operations[owner].node) for owner in drawn)
-
-    @cached_property
-    def penalty_ns(self) -> int:
-        """Time that `to_solve` adds to the operator of each node in `once`."""
-        return self.graph.base_time_ns + 1
-
-    @cached_property
-    def penalised(self) -> tuple[int, ...]:
-        """Positions of the operators that may run once only."""
-        return tuple(sorted({self.graph.operators[node] for node in self.once}))
-
-    @cached_property
-    def to_solve(self) -> Graph:
-        """The instance with the penalty of those operators added."""
-        nodes = list(self.graph.nodes)
-        for node in self.penalised:
-            nodes[node] = replace(
-                nodes[node], duration_ns=nodes[node].duration_ns + self.penalty_ns
-            )
-        return replace(self.graph, nodes=tuple(nodes))
 
 
 def read_joint_graph(
@@ -283,6 +262,7 @@ class _Assembly:
 
     def _add(self, position: int, item: TracedOperation, duration_ns: int) -> None:
         is_one = len(item.stored) < 2
+        is_held = any((item.node, place) in self._large_outputs for place in item.stored)
         self.nodes.append(
             Node(
                 name=item.name,
@@ -294,6 +274,7 @@ class _Assembly:
                 keep=is_one and any((item.node, place) in self._kept for place in item.stored),
                 has_value=is_one,
                 operator_name=item.operator_name,
+                again=item.backward or not is_held,
             )
         )
         self.owners.append((position, None))
