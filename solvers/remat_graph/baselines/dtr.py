@@ -154,6 +154,8 @@ class _Runtime:
         Number of values that were evicted for lack of memory.
     locks
         For each node, how many waiting operations need its value.
+    finished
+        Nodes that are computed no more.
     possible_readers
         For each node, how many of its users may still be computed, for the first time or again.
     """
@@ -169,6 +171,7 @@ class _Runtime:
     stored_bytes: int = 0
     computations: list[int] = field(default_factory=list)
     computed: set[int] = field(default_factory=set)
+    finished: set[int] = field(default_factory=set)
     in_memory: set[int] = field(default_factory=set)
     last_access_ns: list[int] = field(init=False)
     locks: list[int] = field(init=False)
@@ -270,16 +273,17 @@ class _Runtime:
         while stack:
             done = stack.pop()
             stays = self.graph.nodes[done].keep or done in self.graph.computed_once
-            if not stays and self.possible_readers[done]:
+            if done in self.finished or (not stays and self.possible_readers[done]):
                 continue
+            self.finished.add(done)
             for source in self.graph.inputs[done]:
                 self.possible_readers[source] -= 1
-                source_stays = self.graph.nodes[source].keep or source in self.graph.computed_once
-                if not self.possible_readers[source]:
-                    if not source_stays:
-                        stack.append(source)
-                    elif self._is_dead(source) and self._is_evictable(source):
-                        self._evict(source)
+                if self.possible_readers[source]:
+                    continue
+                if source not in self.graph.computed_once:
+                    stack.append(source)
+                elif self.graph.nodes[source].has_value and self._is_evictable(source):
+                    self._evict(source)
 
     def _is_dead(self, node: int) -> bool:
         """Tell whether nothing is to read a value that has not read it, as far as it is known."""

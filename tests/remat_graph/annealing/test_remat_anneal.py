@@ -206,6 +206,8 @@ def kernel(**changed: object) -> _kernels.RematAnneal:
         "output_bytes": np.full(3, 2, np.int64),
         "workspace_bytes": np.zeros(3, np.int64),
         "keep": np.zeros(3, np.uint8),
+        "again": np.ones(3, np.uint8),
+        "run_of": np.full(3, -1, np.int32),
         "input_start": np.array([0, 0, 1, 2], np.int32),
         "inputs": np.array([0, 1], np.int32),
         "memory_bytes": 4,
