@@ -93,7 +93,8 @@ void make_anneal(RematAnneal* place, const Amounts& duration_ns, const Amounts& 
                  std::uint64_t seed) {
     if (rounds < 0 || rounds > 20) throw std::invalid_argument("rounds: range");
     RecomputedGraph graph =
-        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, again, run_of, input_start, inputs);
+        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, again, run_of, input_start,
+                      inputs);
     new (place)
         RematAnneal(std::move(graph), checked_memory(memory_bytes), floor_ns, rounds, seed);
 }
@@ -104,7 +105,8 @@ void make_peak(RematPeak* place, const Amounts& duration_ns, const Amounts& outp
                const Vector<std::int32_t>& input_start, const Vector<std::int32_t>& inputs,
                std::int64_t stop_at_bytes, std::uint64_t seed) {
     auto graph = std::make_shared<const RecomputedGraph>(
-        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, again, run_of, input_start, inputs));
+        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, again, run_of, input_start,
+                      inputs));
     new (place) RematPeak(std::move(graph), checked_memory(stop_at_bytes), seed);
 }
 
