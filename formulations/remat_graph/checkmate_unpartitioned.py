@@ -139,7 +139,7 @@ class UnpartitionedCheckmate:
         # Each user is a row for FREE of the node itself and of every earlier user.
         uses = sum(len(users) * (len(users) + 1) for users in graph.users)
         stage = 3 * reads + 5 * (reads + count) + uses + 10 * count + 2
-        return count * stage + 5 * count
+        return count * (stage + len(graph.computed_once)) + 5 * count
 
 
 class _Writer(CheckmateWriter):

@@ -387,6 +387,8 @@ def test_ctrl_c_stops_the_kernel() -> None:
         output_bytes=np.ones(count, np.int64),
         workspace_bytes=np.zeros(count, np.int64),
         keep=np.ones(count, np.uint8),
+        again=np.ones(count, np.uint8),
+        run_of=np.full(count, -1, np.int32),
         input_start=np.zeros(count + 1, np.int32),
         inputs=np.zeros(0, np.int32),
         memory_bytes=10,
