@@ -40,9 +40,9 @@ def integer_field(fields: Fields, key: str, least: int = 0, default: int | None 
     return value
 
 
-def flag_field(fields: Fields, key: str) -> bool:
-    """Return true or false; false where the field is absent."""
-    value = fields.get(key, False)
+def flag_field(fields: Fields, key: str, *, default: bool = False) -> bool:
+    """Return true or false; the default where the field is absent."""
+    value = fields.get(key, default)
     if not isinstance(value, bool):
         raise CertificateError(f"{key} is neither true nor false: {str(value)[:60]}")
     return value

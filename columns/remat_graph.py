@@ -1,7 +1,7 @@
 """Recompute on a graph: the instance, the problem, and its schedules."""
 
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph, Node, OperatorResult
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import (
     GraphOperation,
@@ -15,6 +15,7 @@ __all__ = [
     "GraphOperationKind",
     "GraphSchedule",
     "Node",
+    "OperatorResult",
     "RematGraph",
     "chain_to_graph",
 ]

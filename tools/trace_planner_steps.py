@@ -72,7 +72,9 @@ def _with_kernels_of_a_gpu(graph: Graph) -> Graph:
     Planners go by names, and torch's rules know the kernels of GPUs only.
     """
     nodes = (
-        replace(node, operator_name=(node.operator_name or "").replace(_CPU_ATTENTION, _ATTENTION))
+        node
+        if node.operator_name is None
+        else replace(node, operator_name=node.operator_name.replace(_CPU_ATTENTION, _ATTENTION))
         for node in graph.nodes
     )
     return replace(graph, nodes=tuple(nodes))

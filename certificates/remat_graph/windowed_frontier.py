@@ -10,15 +10,20 @@ every window and every node :math:`i` of its needed set (what first computations
 of nodes up to :math:`t_w`, what later windows need of them, in the last one kept nodes too, and
 all that leads to these) there are binary columns
 
-* ``R_t_i``: :math:`i` is computed again in the window; costs its duration;
+* ``R_t_i``: :math:`i` is computed again in the window; costs its duration; 0 where it is computed
+  once in every schedule;
 * ``S_t_i``: its value is there when the window begins and is read before it is computed next;
 * ``Z_t_i``: it is computed again in the window or a later one (0 to 1), for all but the last
   window and what the cut :math:`t` alone needs.
 
 Rows, in this order, for each window ``need``, ``again``, ``stay``, ``memory``; then for all windows
 but the last ``ever``, ``lost``, ``path``; then for each slot ``later`` and ``slot``. Durations add
-up to the offset. Without slots the claim is about schedules in order, unless `staged` is set; with
-slots about staged schedules, which compute nothing again after the last first computation.
+up to the offset. An operator with several results is a node of no bytes, and these are nodes that
+read it: it is there only between its computation and the results (``S_t_i`` is 0 but for the cuts
+in its run), a result is computed again only where it is (no ``S`` in that row ``again``), and
+nothing is computed again in the stages of results. Without slots the claim is about schedules in
+order, unless `staged` is set; with slots about staged schedules, which compute nothing again after
+the last first computation.
 
 Version 1. Options: ``cuts``, a list; ``slots``, the recomputation slots, pairs; ``staged``.
 """
@@ -98,15 +103,32 @@ class _Writer:
                 self.users[source].append(node)
         self.R: list[dict[int, int]] = []
         self.S: list[dict[int, int]] = []
-        for t, needed in zip(cuts, self._needed_sets(), strict=True):
-            again = 0 if staged and t == len(graph) - 1 else 1
+        last_stage = len(graph) - 1 if staged else len(graph)
+        ends = [*cuts[1:], last_stage]
+        for t, end, needed in zip(cuts, ends, self._needed_sets(), strict=True):
+            # Nothing is computed between an operator and its results.
+            is_over = all(
+                stage < len(graph) and graph.is_result(stage) for stage in range(t + 1, end + 1)
+            )
             self.R.append(
                 {
-                    i: self.model.add_column(f"R_{t}_{i}", 0, again, cost=graph.durations_ns[i])
+                    i: self.model.add_column(
+                        f"R_{t}_{i}",
+                        0,
+                        int(graph.again[i] and not is_over),
+                        cost=graph.durations_ns[i],
+                    )
                     for i in needed
                 }
             )
-            self.S.append({i: self.model.add_column(f"S_{t}_{i}", 0, 1) for i in needed})
+            self.S.append(
+                {
+                    i: self.model.add_column(
+                        f"S_{t}_{i}", 0, int(i not in graph.runs or t + 1 in graph.runs[i])
+                    )
+                    for i in needed
+                }
+            )
 
     def write(self, slots: list[tuple[int, int]]) -> None:
         for w in range(len(self.cuts)):
@@ -148,7 +170,10 @@ class _Writer:
             self.model.at_least(f"need_{t}_{p}", [R[p], S[p]], [1, 1], 1)
         for i in R:
             for p in self.graph.inputs[i]:
-                self.model.at_least(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], 0)
+                if p in self.graph.runs:
+                    self.model.at_least(f"again_{t}_{i}_{p}", [R[p], R[i]], [1, -1], 0)
+                else:
+                    self.model.at_least(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], 0)
         if w + 1 < len(self.cuts):
             for i, stored in self.S[w + 1].items():
                 if i <= t:

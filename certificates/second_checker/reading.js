@@ -118,7 +118,7 @@ const isAmount = (value, least = 0n) =>
   typeof value === "bigint" && value >= least && value <= MOST_AMOUNT;
 const amount = (object, key, { least = 0n, otherwise } = {}) =>
   field(object, key, otherwise, (v) => isAmount(v, least), `an integer from ${least} on`);
-const flag = (object, key) => field(object, key, false, (v) => typeof v === "boolean", "a flag");
+const flag = (o, key, off = false) => field(o, key, off, (v) => typeof v === "boolean", "a flag");
 const list = (object, key) => field(object, key, [], Array.isArray, "a list");
 const some = (object, key) =>
   field(object, key, null, (v) => Array.isArray(v) && v.length > 0, "a list of at least one");

@@ -20,6 +20,7 @@ from jettison.instances.profilers.torch_graphs.operation_reader import (
     TracedOperation,
     is_random,
     mask_place,
+    selected_places,
 )
 from jettison.instances.profilers.torch_graphs.traced_step import (
     TracedStep,
@@ -136,7 +137,7 @@ class InstructionList:
         self._registers = registers
         self._seed = seed
         self._first = set(first)
-        self._selected = {item.node: item.part for item in traced.operations if item.is_selection}
+        self._selected = selected_places(traced.operations)
         self._views: dict[Source, dict[fx.Node, int]] = {}
         self._repeats: Counter[str] = Counter()
 

@@ -13,7 +13,8 @@ Columns
 ================================= =========================================================
 :math:`R_{t,i}`, ``R_t_i``        stage :math:`t` computes :math:`i \le t`; fixed to 0 for
                                   :math:`i < t` where the choice of recomputations
-                                  (`Recomputation`) does not permit it
+                                  (`Recomputation`) does not permit it, as for nodes that are
+                                  computed once
 :math:`S_{t,i}`, ``S_t_i``        :math:`i < t` is in memory when stage :math:`t` begins;
                                   :math:`S_{n,i}`, for :math:`i \in K`: when the last one ends
 :math:`F_{t,i,k}`, ``FREE_t_i_k`` stage :math:`t` frees :math:`i \in \mathrm{in}(k) \cup \{k\}`

@@ -36,7 +36,8 @@ Rounds :math:`t` and nodes :math:`i, j, k` are counted from 0 to :math:`n-1`:
     \text{(checkpoint)} \quad & S_{t,i} \le R_{t-1,i} + S_{t-1,i} && \forall t \ge 1,\; i \\
     \text{(empty)} \quad & \sum_i S_{0,i} = 0 \\
     \text{(terminal)} \quad & \sum_t R_{t,i} \ge 1 && \forall i : \mathrm{us}(i) = \emptyset \\
-    \text{(keep)} \quad & S_{n,i} = 1 && \forall i \in K
+    \text{(keep)} \quad & S_{n,i} = 1 && \forall i \in K \\
+    \text{(once)} \quad & \sum_t R_{t,i} \le 1 && \forall i \text{ that is computed once}
 
 (checkpoint) holds for :math:`S_{n,i}` as well. What is freed, in the form `Disaggregated`, where
 :math:`0 \le F \le 1` need not be integer,
@@ -138,7 +139,7 @@ class UnpartitionedCheckmate:
         # Each user is a row for FREE of the node itself and of every earlier user.
         uses = sum(len(users) * (len(users) + 1) for users in graph.users)
         stage = 3 * reads + 5 * (reads + count) + uses + 10 * count + 2
-        return count * stage + 5 * count
+        return count * (stage + len(graph.computed_once)) + 5 * count
 
 
 class _Writer(CheckmateWriter):
@@ -185,3 +186,6 @@ class _Writer(CheckmateWriter):
                 total = pulp.lpSum(R[t, i] for t in range(self.count))
                 self.pulp += total >= 1, f"terminal_{i}"
         self.add_kept()
+        for i in sorted(self.graph.computed_once):
+            total = pulp.lpSum(R[t, i] for t in range(self.count))
+            self.pulp += total <= 1, f"once_{i}"

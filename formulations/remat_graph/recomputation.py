@@ -20,7 +20,8 @@ class Recomputation(Protocol):
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether `stage` may compute the earlier `node` again.
 
-        The stage after all first computations, which only schedules in order have, is `len(graph)`.
+        No choice permits that of a node that is computed once (`Graph.computed_once`). The stage
+        after all first computations, which only schedules in order have, is `len(graph)`.
         """
 
     def once_after(self, graph: Graph) -> int | None:
@@ -36,7 +37,7 @@ class AnyNode:
 
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether the stage is after the node's own."""
-        return node < stage
+        return node < stage and node not in graph.computed_once
 
     def once_after(self, graph: Graph) -> int | None:
         """Return None: nodes are computed again as often as the stages permit."""
@@ -49,7 +50,8 @@ class ForwardNodes:
 
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether the node is a forward one."""
-        return node < stage and not graph.nodes[node].backward
+        is_forward = not graph.nodes[node].backward
+        return node < stage and is_forward and node not in graph.computed_once
 
     def once_after(self, graph: Graph) -> int | None:
         """Return None: nodes are computed again as often as the stages permit."""
@@ -63,7 +65,8 @@ class ForwardNodesInBackwardStages:
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether the node is a forward one and the stage is not."""
         is_forward = stage < len(graph) and not graph.nodes[stage].backward
-        return node < stage and not graph.nodes[node].backward and not is_forward
+        may_run = not graph.nodes[node].backward and node not in graph.computed_once
+        return node < stage and may_run and not is_forward
 
     def once_after(self, graph: Graph) -> int | None:
         """Return None: nodes are computed again as often as the stages permit."""
@@ -81,7 +84,8 @@ class SavedOrOnce:
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether the node is a forward one and the stage is not."""
         boundary = boundary_of(graph)
-        return boundary is not None and node <= boundary < stage
+        is_between = boundary is not None and node <= boundary < stage
+        return is_between and node not in graph.computed_once
 
     def once_after(self, graph: Graph) -> int | None:
         """Return the last forward node."""

@@ -1,12 +1,11 @@
 """Importer of training steps that dynamic tensor rematerialization (DTR) logged, as graphs.
 
-`dtr_log` describes the file. A node is an operator and the value that it makes. An operator of
-which several results are read or kept has no value of its own (``has_value``): nodes for these
-results follow it (``result_of``), each of them in memory for itself. Results that are neither read
-nor kept are part of its workspace. What still has a name at the end of the log is kept. Constants,
-parameters and the batch, are in memory throughout: they are the resident bytes of the graph. So the
-peak without recomputation is that of the logged program less its constants, unless that holds on to
-names that it no longer reads.
+`dtr_log` describes the file. A node is an operator and the value that it makes. Where several of
+its results are read or kept, each of these is in memory for itself (`Node.results`). Results that
+are neither read nor kept are part of its workspace. What still has a name at the end of the log is
+kept. Constants, parameters and the batch, are in memory throughout: they are the resident bytes of
+the graph. So the peak without recomputation is that of the logged program less its constants,
+unless that holds on to names that it no longer reads.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_text
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.importers.dtr_log import LoggedStep, read_dtr_log
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph, Node, OperatorResult
 
 
 def import_dtr_log(path: str | Path) -> Graph:
@@ -73,34 +72,28 @@ def _nodes(step: LoggedStep) -> tuple[Node, ...]:
         wanted = [value for value in operator.results if value in read or value in step.kept]
         held = wanted or list(operator.results[:1])
         is_single = len(held) < 2
-        results_bytes = sum(sizes[value] for value in operator.results)
-        own_bytes = sum(sizes[value] for value in held) if is_single else 0
+        held_bytes = sum(sizes[value] for value in held)
+        if is_single:
+            name_of.update((value, name) for value in held)
+        else:
+            name_of |= {value: f"{name} result {place}" for place, value in enumerate(held, 1)}
         nodes.append(
             Node(
                 name=name,
                 duration_ns=operator.duration_ns,
-                output_bytes=own_bytes,
+                output_bytes=held_bytes if is_single else 0,
                 inputs=tuple(name_of[value] for value in operator.inputs),
-                workspace_bytes=results_bytes - own_bytes,
+                workspace_bytes=sum(sizes[value] for value in operator.results) - held_bytes,
                 backward=operator.backward,
                 keep=is_single and any(value in step.kept for value in held),
-                has_value=is_single,
+                results=()
+                if is_single
+                else tuple(
+                    OperatorResult(
+                        name=name_of[value], output_bytes=sizes[value], keep=value in step.kept
+                    )
+                    for value in held
+                ),
             )
         )
-        if is_single:
-            name_of.update((value, name) for value in held)
-            continue
-        for place, value in enumerate(held, 1):
-            name_of[value] = f"{name} result {place}"
-            nodes.append(
-                Node(
-                    name=name_of[value],
-                    duration_ns=0,
-                    output_bytes=sizes[value],
-                    inputs=(name,),
-                    backward=operator.backward,
-                    keep=value in step.kept,
-                    result_of=name,
-                )
-            )
     return tuple(nodes)

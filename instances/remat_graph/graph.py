@@ -13,125 +13,9 @@ from jettison.instances.core.names import checked_name, checked_unique
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.core.topological_order import check_inputs
 from jettison.instances.core.units import checked_amount
+from jettison.instances.remat_graph.node import Node, OperatorResult, read_node, with_results
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """Node of a graph: one operation and the tensor that it produces.
-
-    Attributes
-    ----------
-    name
-        Unique within the graph.
-    duration_ns
-        Time of one computation.
-    output_bytes
-        Size of the value that stays until it is freed.
-    inputs
-        Names of the nodes whose values must be in memory while this one is computed.
-    workspace_bytes
-        Extra memory in use only while the operation runs.
-    backward
-        True for an operation of the backward pass.
-    keep
-        True if the value must be in memory at the end: a weight gradient, say.
-    result_of
-        The operator of which this value is one result, where it has several; it is made again by
-        running the operator. Of an operator with a value of its own it is taken from that value,
-        in no time, while the value is in memory. None for a node that runs an operator itself.
-    has_value
-        False for an operator that makes its results and nothing else. They come directly after it,
-        in the order of the graph as in every schedule, and each of them is in memory as long as it
-        is needed. The workspace of the operator includes all of them. Any of them may be left out
-        where the operator runs again.
-
-    Raises
-    ------
-    InputError
-        If a field is not a non-negative integer, the name is empty, an input is named twice, a
-        result takes time or a workspace or reads anything but its operator, or a node without a
-        value has bytes, is kept or is a result itself.
-    """
-
-    name: str
-    duration_ns: int
-    output_bytes: int
-    inputs: tuple[str, ...] = ()
-    workspace_bytes: int = 0
-    backward: bool = False
-    keep: bool = False
-    result_of: str | None = None
-    has_value: bool = True
-    operator_name: str | None = None
-
-    def __post_init__(self) -> None:
-        checked_name(self.name, "name")
-        checked_amount(self.duration_ns, "duration_ns", "nanoseconds")
-        checked_amount(self.output_bytes, "output_bytes", "bytes")
-        checked_amount(self.workspace_bytes, "workspace_bytes", "bytes")
-        for position, name in enumerate(self.inputs):
-            if name in self.inputs[:position]:
-                raise InputError(
-                    f"{name!r} stands twice",
-                    field=f"inputs[{position}]",
-                    expected="name each input once",
-                )
-        if self.result_of is not None:
-            self._check_result()
-        if not self.has_value:
-            self._check_no_value()
-        if self.operator_name is not None:
-            checked_name(self.operator_name, "operator_name")
-
-    def _check_no_value(self) -> None:
-        for field_name, is_wrong, expected in (
-            ("output_bytes", self.output_bytes != 0, "write 0: its results have the bytes"),
-            ("keep", self.keep, "keep its results"),
-            ("result_of", self.result_of is not None, "results have values"),
-        ):
-            if is_wrong:
-                raise InputError(
-                    f"{self.name!r} has no value of its own", field=field_name, expected=expected
-                )
-
-    def _check_result(self) -> None:
-        checked_name(self.result_of, "result_of")
-        if self.inputs != (self.result_of,):
-            reads = ", ".join(map(repr, self.inputs)) or "nothing"
-            raise InputError(
-                f"a result of {self.result_of!r} reads {reads}",
-                field="inputs",
-                expected="give the operator as the only input",
-            )
-        for field_name, amount in (
-            ("duration_ns", self.duration_ns),
-            ("workspace_bytes", self.workspace_bytes),
-        ):
-            if amount:
-                raise InputError(
-                    f"{amount} for a result of {self.result_of!r}",
-                    field=field_name,
-                    expected="write 0: the operator has the time and the workspace",
-                )
-
-    def to_json(self) -> dict[str, object]:
-        """Return the node as a JSON object; what few nodes have is left out elsewhere."""
-        entry: dict[str, object] = {
-            "name": self.name,
-            "duration_ns": self.duration_ns,
-            "output_bytes": self.output_bytes,
-            "inputs": list(self.inputs),
-            "workspace_bytes": self.workspace_bytes,
-            "backward": self.backward,
-            "keep": self.keep,
-        }
-        if self.result_of is not None:
-            entry["result_of"] = self.result_of
-        if not self.has_value:
-            entry["has_value"] = False
-        if self.operator_name is not None:
-            entry["operator_name"] = self.operator_name
-        return entry
+__all__ = ["Graph", "Node", "OperatorResult"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +27,10 @@ class Graph(InstanceDocument):
     name
         Name of the instance.
     nodes
-        At least one node; each node comes after all of its inputs.
+        At least one node; each node comes after all of its inputs. Where one that is given has
+        several results (`Node.results`), its place is taken by the operation, a node without a
+        value, and the results, each a node that is one of its values (`Node.run`). So each tensor
+        has a position of its own, and so has each operation.
     repeated_blocks
         Groups of blocks with the same structure (the layers of a transformer, say): each group is
         a tuple of blocks, each block a tuple of node names, position by position alike.
@@ -175,6 +62,8 @@ class Graph(InstanceDocument):
         checked_name(self.name, "name")
         if not self.nodes:
             raise InputError("the graph is empty", field="nodes", expected="give at least one node")
+        nodes = tuple(item for node in self.nodes for item in node.run())
+        object.__setattr__(self, "nodes", nodes)
         if self.resident_bytes is not None:
             checked_amount(self.resident_bytes, "resident_bytes", "bytes")
         checked_unique([node.name for node in self.nodes], "nodes")
@@ -296,9 +185,37 @@ class Graph(InstanceDocument):
                 found[position] = range(position + 1, end)
         return found
 
+    @cached_property
+    def given_nodes(self) -> tuple[Node, ...]:
+        """Nodes as files have them: an operation with several results is one node."""
+        found: list[Node] = []
+        place = 0
+        while place < len(self):
+            node = self.nodes[place]
+            results = self.results_after.get(place, range(0))
+            made = tuple(self.nodes[result] for result in results)
+            folded = with_results(node, made)
+            # A result may have marks of its own, in files that list it as a node.
+            found += [folded] if folded.run() == (node, *made) else [node, *made]
+            place += 1 + len(made)
+        return tuple(found)
+
     def comes_in_a_run(self, node: int) -> bool:
         """Tell whether a node is a result of an operator without a value."""
         return self.operators[node] != node and not self.nodes[self.operators[node]].has_value
+
+    @cached_property
+    def computed_once(self) -> frozenset[int]:
+        """Nodes that no schedule computes again: `Node.again` is false of them.
+
+        So are the results that only their operator makes.
+        """
+        return frozenset(
+            position
+            for position, operator in enumerate(self.operators)
+            if not self.nodes[operator].again
+            and (operator == position or not self.nodes[operator].has_value)
+        )
 
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:
@@ -375,7 +292,7 @@ class Graph(InstanceDocument):
     def content(self) -> dict[str, object]:
         """Return the fields of the JSON object that schedules depend on."""
         found: dict[str, object] = {
-            "nodes": [node.to_json() for node in self.nodes],
+            "nodes": [node.to_json() for node in self.given_nodes],
         }
         if self.repeated_blocks:
             found["repeated_blocks"] = [
@@ -401,7 +318,7 @@ class Graph(InstanceDocument):
             nodes=read_each(
                 document,
                 "nodes",
-                lambda entry: Node(**{**entry, "inputs": tuple(entry.get("inputs", []))}),
+                read_node,
             ),
             repeated_blocks=tuple(
                 tuple(tuple(block) for block in group)

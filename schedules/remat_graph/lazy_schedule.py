@@ -45,8 +45,15 @@ def lazy_computations(
     Raises
     ------
     InputError
-        If a position is no forward operator.
+        If a position is no forward operator, or one that is computed once.
     """
+    once = sorted(again & graph.computed_once)
+    if once:
+        raise InputError(
+            f"{graph.nodes[once[0]].name!r} is computed once in every schedule",
+            field="again",
+            expected="leave it out: its value is saved",
+        )
     for node in sorted(again):
         if not 0 <= node < len(graph) or graph.operators[node] != node or is_late(graph, node):
             raise InputError(

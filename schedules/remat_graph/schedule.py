@@ -57,12 +57,13 @@ class GraphSchedule:
         """Build the schedule that computes these nodes in this order and frees as early as it can.
 
         A computation that is not the first of its node and whose value is never read is left out,
-        and so, in turn, is what only it read. Each value is freed right after its last read before
-        its node is computed again; the last value of a kept node stays. No other choice of
-        deletions has a smaller memory at any time. :math:`O(k (1 + d))` for `k` computations of
+        and so, in turn, is what only it read. So is the second one of a node that is computed once
+        (`Graph.computed_once`): its first value stays. Each value is freed right after its last
+        read before its node is computed again; the last value of a kept node stays. No other choice
+        of deletions has a smaller memory at any time. :math:`O(k (1 + d))` for `k` computations of
         `d` inputs.
         """
-        computed = _without_unread(graph, computations)
+        computed = _without_unread(graph, without_second_runs(graph, computations))
         last_read = _last_reads(graph, computed)
         final = {node: place for place, node in enumerate(computed)}
         operations: list[GraphOperation] = []
@@ -93,7 +94,8 @@ class GraphSchedule:
         its workspace. A missing input is recorded, and the replay goes on as if it were there. A
         value that is in memory already is computed into fresh memory and replaces the old copy.
         Results of an operator without a value come after it, or after an earlier result of the same
-        run, with no computation in between: anywhere else the operator is a missing input.
+        run, with no computation in between: anywhere else the operator is a missing input. A node
+        that is computed once (`Graph.computed_once`) breaks a rule each time it is computed again.
 
         Parameters
         ----------
@@ -145,6 +147,8 @@ class GraphSchedule:
                 is_over = source in graph.results_after and not source <= before < operation.node
                 if source not in resident or is_over:
                     recorder.broken(Rule.INPUT_MISSING, text, graph.nodes[source].name)
+            if operation.node in computed and operation.node in graph.computed_once:
+                recorder.broken(Rule.COMPUTED_TWICE, text, node.name)
             if operation.node not in resident:
                 resident.add(operation.node)
                 stored += node.output_bytes
@@ -164,6 +168,21 @@ class GraphSchedule:
             elif node.keep and position not in resident:
                 recorder.broken_at_end(Rule.NOT_KEPT, node.name)
         return recorder.verdict(_narrowest_class(graph, self.computations))
+
+
+def without_second_runs(graph: Graph, computations: Sequence[int]) -> Sequence[int]:
+    """Return computations without the second ones of nodes that are computed once."""
+    once = graph.computed_once
+    if not once:
+        return computations
+    seen: set[int] = set()
+    kept: list[int] = []
+    for node in computations:
+        if node not in seen:
+            kept.append(node)
+        if node in once:
+            seen.add(node)
+    return kept
 
 
 def _without_unread(graph: Graph, computations: Sequence[int]) -> list[int]:

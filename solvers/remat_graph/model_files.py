@@ -104,7 +104,7 @@ def build_model(problem: RematGraph, choice: ModelChoice) -> ArrayModel:
         case GraphFormulation.RETENTION_INTERVALS:
             if problem.instance.results_after:
                 raise InputError(
-                    f"{formulation} has no operators without a value",
+                    f"{formulation} has no operators with several results",
                     field="formulation",
                     expected=f"choose {GraphFormulation.CHECKMATE} or windows",
                 )

@@ -19,11 +19,13 @@ from jettison.certificates.derived_rows import cover, rounded
 from jettison.certificates.errors import CertificateError
 from jettison.certificates.formulations import FORMULATIONS as FIRST
 from jettison.certificates.integer_model import IntegerModel, Row
+from jettison.instances.remat_graph.graph import Graph
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.second_checker import needs_node
 from tests.drawing.chains import random_chain, with_random_gradients
 from tests.drawing.graphs import tight
 from tests.drawing.training_chains import random_training_chain
+from tests.remat_graph.result_graphs import graph_of_runs, some_computed_once
 from tests.remat_sharding.samples import training_steps
 from tests.sharding.oracles.strategy_brute_force import random_graph
 from tests.weight_offload.oracles.samples import sample
@@ -59,7 +61,10 @@ def _given(problem: str, number: int, chance: random.Random) -> tuple[Any, dict[
             chain = with_random_gradients(chance, random_chain(chance, chance.randint(1, 5)), 6)
             return chain.to_json(), {**memory, "bytes_per_s": chance.randint(1, 9)}
         case "remat-graph":
-            return tight(chance, chance.randint(5, 9)).instance.to_json(), memory
+            graph = tight(chance, chance.randint(5, 9)).instance
+            if number % 3 == 0:
+                graph = graph_of_runs(number, 7)
+            return some_computed_once(graph, chance).to_json(), memory
         case "weight-offload":
             sizes = {"most_bytes": chance.choice((1, 2, 9)), "least": chance.randint(0, 1)}
             cycle = sample(chance, chance.randint(1, 6), longest_ns=9, **sizes)
@@ -111,7 +116,7 @@ def _formulations(
             yield "peak", {}
         case "remat-graph":
             yield "memory-floor", {}
-            count = len(instance["nodes"])
+            count = len(Graph.from_json(instance))
             cut = chance.randint(1, count - 1)
             cuts = sorted({cut - 1, cut, *chance.sample(range(count), 2)})
             slots = [[cut, q] for q in range(cut) if chance.random() < 0.5]

@@ -20,11 +20,19 @@ from tests.certificates.as_arrays import as_arrays, optimum
 from tests.drawing.graphs import random_graph
 from tests.each import each
 from tests.remat_graph.order_graphs import THREE
+from tests.remat_graph.result_graphs import graph_of_runs, some_computed_once
 
 
 def drawn_problem(chance: random.Random) -> RematGraph:
-    """Draw a graph of some nodes, and a memory in which some recomputation is needed."""
+    """Draw a graph of some nodes, and a memory in which some recomputation is needed.
+
+    One in three has operators with several results, and one in two some that are computed once.
+    """
     graph = random_graph(chance, chance.randint(4, 9))
+    if chance.random() < 0.3:
+        graph = graph_of_runs(chance.randrange(10_000))
+    if chance.random() < 0.5:
+        graph = some_computed_once(graph, chance)
     least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes
     return RematGraph(graph, chance.randint(max(0, least - 1), max(least, most)))
 

@@ -132,6 +132,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "cycle.json": _read_instance,
         "graph.json": _read_instance,
         "results.json": _read_instance,
+        "runs.json": _read_instance,
         "sharded-graph.json": _read_instance,
         "strategy-graph.json": _read_instance,
         "joined-models.json": _read_instance,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -26,7 +27,11 @@ from jettison.schedules.remat_graph.framework_policy import (
 )
 from jettison.solvers.core.problem import Problem
 from jettison.studies.result_folder import ResultFolder
-from tests.remat_graph.result_graphs import graph_with_results
+from tests.remat_graph.result_graphs import (
+    graph_of_runs,
+    graph_with_results,
+    some_computed_once,
+)
 from tests.remat_offload.sequences import sequence
 from tests.remat_sharding.tiny_sharded import WAITING
 from tests.studies.tiny_study import job_of, small_chain
@@ -100,6 +105,8 @@ def write_instances_and_schedules() -> None:
         "pipeline": jt.PipelineChain(EQUAL_LAYERS, 1000, 2, 3),
     }
     jt.save(graph_with_results(2), FOLDER / "results.json")
+    once = some_computed_once(graph_of_runs(5), random.Random(1), share=0.5)
+    jt.save(once, FOLDER / "runs.json")
     jt.save(joined_models(MULTI_MODELS[:2]), FOLDER / "joined-models.json")
     for name, problem in problems.items():
         if name not in {"offload", "pipeline"}:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from jettison.formulations.remat_graph.checkmate import Checkmate
 from jettison.formulations.remat_graph.checkmate_writer import Aggregated, Disaggregated
 from jettison.formulations.remat_graph.windows.presets import Frontier, Residency, SingleCut
 from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph, Node, OperatorResult
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
@@ -20,27 +21,66 @@ from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_graph.methods import METHODS
 from tests.remat_graph.oracles.brute_force_of_runs import least_time_of_runs_ns
-from tests.remat_graph.result_graphs import graph_of_runs
+from tests.remat_graph.result_graphs import graph_of_runs, some_computed_once
 
-# Three bytes of results in a workspace of four; late reads what is dropped after the first read.
+# Three bytes of results and one of workspace; late reads what is dropped after the first read.
 NODES = (
-    Node(name="split", duration_ns=5, output_bytes=0, workspace_bytes=4, has_value=False),
-    Node(name="big", duration_ns=0, output_bytes=2, inputs=("split",), result_of="split"),
-    Node(name="small", duration_ns=0, output_bytes=1, inputs=("split",), result_of="split"),
+    Node(
+        name="split",
+        duration_ns=5,
+        workspace_bytes=1,
+        results=(
+            OperatorResult(name="big", output_bytes=2),
+            OperatorResult(name="small", output_bytes=1),
+        ),
+    ),
     Node(name="middle", duration_ns=1, output_bytes=2, inputs=("small",)),
     Node(name="late", duration_ns=1, output_bytes=1, inputs=("big", "middle"), keep=True),
 )
 GRAPH = Graph("split", NODES)
+# As they stand in the graph: the operator without a value, and its results.
+RUN = GRAPH.nodes
 
 
 def compute(*computations: int) -> GraphSchedule:
     return GraphSchedule.from_computations(GRAPH, computations)
 
 
-def test_a_file_says_which_operators_have_no_value() -> None:
+def test_a_file_lists_the_results_with_their_operator() -> None:
     document = GRAPH.to_json()
     assert Graph.from_json(document) == GRAPH
-    assert [node.get("has_value") for node in document["nodes"]] == [False, *[None] * 4]
+    nodes = document["nodes"]
+    assert isinstance(nodes, list)
+    assert [node["name"] for node in nodes] == ["split", "middle", "late"]
+    assert nodes[0]["results"] == [
+        {"name": "big", "output_bytes": 2, "keep": False},
+        {"name": "small", "output_bytes": 1, "keep": False},
+    ]
+    assert "output_bytes" not in nodes[0]
+    assert GRAPH.given_nodes == NODES
+
+
+def test_results_that_are_listed_as_nodes_mean_the_same() -> None:
+    document = GRAPH.to_json()
+    head = {"duration_ns": 5, "output_bytes": 0, "workspace_bytes": 4, "has_value": False}
+    listed = [
+        {"name": "split", **head},
+        *(
+            {
+                "name": name,
+                "duration_ns": 0,
+                "output_bytes": size,
+                "inputs": ["split"],
+                "result_of": "split",
+            }
+            for name, size in (("big", 2), ("small", 1))
+        ),
+    ]
+    nodes = document["nodes"]
+    assert isinstance(nodes, list)
+    found = Graph.from_json({**document, "nodes": [*listed, *nodes[1:]]})
+    assert found == GRAPH
+    assert found.to_json() == document
 
 
 def test_the_results_are_counted_once() -> None:
@@ -83,10 +123,12 @@ def test_a_run_that_is_cut_in_two_is_not_staged() -> None:
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ((replace(NODES[0], output_bytes=0, workspace_bytes=2), *NODES[1:]), "include the results"),
-        ((NODES[0],), "list its results"),
-        ((*NODES[:2], replace(NODES[3], inputs=("big",)), NODES[2]), "list its results"),
-        ((*NODES[:3], replace(NODES[3], inputs=("split",))), "list its results"),
+        ((replace(RUN[0], workspace_bytes=2), *RUN[1:]), "include the results"),
+        ((RUN[0],), "list its results"),
+        ((*RUN[:2], replace(RUN[3], inputs=("big",)), RUN[2]), "list its results"),
+        ((*RUN[:3], replace(RUN[3], inputs=("split",))), "list its results"),
+        ((NODES[0], replace(NODES[1], inputs=("split",))), "list its results"),
+        ((*NODES, replace(NODES[1], name="big")), "is also the name"),
     ],
 )
 def test_a_graph_whose_results_do_not_follow_their_operator_is_refused(
@@ -99,14 +141,32 @@ def test_a_graph_whose_results_do_not_follow_their_operator_is_refused(
 @pytest.mark.parametrize("field", [{"output_bytes": 1}, {"keep": True}])
 def test_a_node_without_a_value_has_nothing_to_keep(field: dict[str, int]) -> None:
     with pytest.raises(InputError, match="has no value of its own"):
-        replace(NODES[0], **field)
+        replace(RUN[0], **field)
+
+
+@pytest.mark.parametrize(
+    "field", [{"output_bytes": 1}, {"keep": True}, {"has_value": False}, {"result_of": "x"}]
+)
+def test_a_node_with_results_has_no_value_of_its_own(field: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=f"^{next(iter(field))}: 'split' has several results"):
+        replace(NODES[0], inputs=("x",), workspace_bytes=0, duration_ns=0, **field)
+
+
+def test_a_result_cannot_be_marked_as_computed_once() -> None:
+    with pytest.raises(InputError, match=r"^again: false for a result of 'split'; mark the oper"):
+        replace(RUN[1], again=False)
 
 
 def random_problems(first: int, number: int) -> list[RematGraph]:
-    """Return graphs of up to six operators in less memory than without recomputation."""
+    """Return graphs of up to six operators in less memory than without recomputation.
+
+    Of every second one some operators are computed once.
+    """
     found = []
     for seed in range(first, first + number):
         graph = graph_of_runs(seed, 6)
+        if seed % 2:
+            graph = some_computed_once(graph, random.Random(seed))
         least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes
         found += [RematGraph(graph, m) for m in sorted({least, (least + most) // 2}) if m < most]
     return found

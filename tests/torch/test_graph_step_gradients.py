@@ -94,17 +94,24 @@ def random_computations(graph: Graph, chance: random.Random) -> list[int]:
     resident: set[int] = set()
 
     def compute(node: int) -> None:
-        for source in graph.inputs[node]:
+        # Results are made with their operator, and some of a second run may be left out.
+        operator = graph.operators[node]
+        results = graph.results_after.get(operator, range(0))
+        first = operator if results else node
+        for source in graph.inputs[first]:
             if source not in resident:
                 compute(source)
-        computations.append(node)
-        resident.add(node)
+        again = first in computations
+        made = [i for i in results if not again or i == node or chance.random() < 0.5]
+        computations.extend((first, *made))
+        resident.update(made if results else (first,))
 
     for node in range(len(graph)):
         for other in sorted(resident):
             if chance.random() < 0.03:
                 resident.discard(other)
-        compute(node)
+        if not graph.comes_in_a_run(node):
+            compute(node)
     return computations
 
 

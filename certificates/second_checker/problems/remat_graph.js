@@ -5,25 +5,44 @@ const { demand, onlyFields, amount, flag, list, some, checkKind } = require("../
 const { Model, total } = require("../model.js");
 const { inputsOf, number } = require("./named.js");
 
-const SIZES = { t: "duration_ns", m: "output_bytes", w: "workspace_bytes" };
 const SILENT = ["backward", "result_of", "has_value", "operator_name"];
+const KNOWN = ["name", "inputs", "keep", "again", "results", "duration_ns", "output_bytes",
+  "workspace_bytes", ...SILENT];
+const OWN = ["output_bytes", "keep", "result_of", "has_value"];
 
-// t, m, w are duration, output and workspace of each node, `reads` its inputs.
+// t, m, w are duration, output and workspace of each node, `reads` its inputs. An operator with
+// several results is a node of no bytes, and they are the nodes after it; `runs` has their number.
 function readGraph(instance) {
   checkKind(instance, "graph", ["nodes", "repeated_blocks"]);
-  const nodes = some(instance, "nodes"), numbers = new Map();
-  const known = ["name", "inputs", "keep", ...SILENT, ...Object.values(SIZES)];
-  const graph = { n: nodes.length, t: [], m: [], w: [], keep: [], reads: [] };
-  for (const node of nodes) {
-    onlyFields(node, known, "a node");
-    graph.reads.push(inputsOf(node, numbers));
-    number(node, numbers);
-    for (const letter in SIZES) {
-      const otherwise = letter === "w" ? 0n : undefined;
-      graph[letter].push(amount(node, SIZES[letter], { otherwise }));
+  const numbers = new Map();
+  const graph = { t: [], m: [], w: [], keep: [], again: [], reads: [], runs: new Map() };
+  const add = (named, fields) => {
+    number(named, numbers);
+    for (const key in fields) graph[key].push(fields[key]);
+  };
+  for (const node of some(instance, "nodes")) {
+    onlyFields(node, KNOWN, "a node");
+    const reads = inputsOf(node, numbers), place = numbers.size;
+    demand(!reads.some((p) => graph.runs.has(p)), "a node reads an operator with results");
+    const again = flag(node, "again", true), t = amount(node, "duration_ns");
+    const w = amount(node, "workspace_bytes", { otherwise: 0n });
+    if (!node.has("results")) {
+      const m = amount(node, "output_bytes"), keep = flag(node, "keep");
+      add(node, { t, m, w, keep, again, reads });
+      continue;
     }
-    graph.keep.push(flag(node, "keep"));
+    demand(!OWN.some((key) => node.has(key)), "it has results and its own value");
+    const results = some(node, "results");
+    for (const result of results) onlyFields(result, ["name", "output_bytes", "keep"], "a result");
+    const sizes = results.map((result) => amount(result, "output_bytes"));
+    add(node, { t, m: 0n, w: w + sum(sizes), keep: false, again, reads });
+    results.forEach((result, k) => {
+      const keep = flag(result, "keep");
+      add(result, { t: 0n, m: sizes[k], w: 0n, keep, again, reads: [place] });
+    });
+    graph.runs.set(place, results.length);
   }
+  graph.n = numbers.size;
   return graph;
 }
 
@@ -51,7 +70,8 @@ function readWindows(options, n) {
   return { cuts, slots, staged: flag(options, "staged") || slots.length > 0 };
 }
 
-function windowedFrontier({ n, t: duration, m, w: workspace, reads, keep }, resources, options) {
+function windowedFrontier(graph, resources, options) {
+  const { n, t: duration, m, w: workspace, reads, keep, again, runs } = graph;
   const M = resources.memory_bytes, { cuts, slots, staged } = readWindows(options, n);
   const last = cuts.length - 1;
   const read = (t, e) => range(t + 1, e + 1).flatMap((j) => reads[j].filter((p) => p <= t));
@@ -68,23 +88,29 @@ function windowedFrontier({ n, t: duration, m, w: workspace, reads, keep }, reso
     const later = (needed[w + 1] ?? []).filter((i) => i <= cuts[w]);
     needed[w] = withAncestors([...first[w], ...later]);
   }
+  const isResult = (node) => reads[node].some((p) => runs.has(p));
   const model = new Model(sum(duration)), R = [], S = [];
   cuts.forEach((t, w) => {
-    const hi = staged && t === n - 1 ? 0n : 1n;
-    R.push(model.columns(`R_${t}`, needed[w], (i) => ({ hi, cost: duration[i] })));
-    S.push(model.columns(`S_${t}`, needed[w]));
+    // Nothing is computed between an operator and its results.
+    const end = w < last ? cuts[w + 1] : n - (staged ? 1 : 0);
+    const some = range(t + 1, end + 1).some((s) => s === n || !isResult(s));
+    const R_hi = (i) => (again[i] && some ? 1n : 0n);
+    const S_hi = (i) => (!runs.has(i) || (i <= t && t < i + runs.get(i)) ? 1n : 0n);
+    R.push(model.columns(`R_${t}`, needed[w], (i) => ({ hi: R_hi(i), cost: duration[i] })));
+    S.push(model.columns(`S_${t}`, needed[w], (i) => ({ hi: S_hi(i) })));
   });
   // Who computes one of these nodes, in window w, has its inputs: computed there, or still there.
-  const reading = (nodes, computed, w, computes) => {
+  const reading = (nodes, computed, w, computes, stays = () => true) => {
     for (const i of nodes) {
       for (const p of reads[i]) {
-        model.atLeast([...total([computed[p], S[w][p]]), [-1n, computes[i]]], 0n);
+        const there = stays(p) ? [computed[p], S[w][p]] : [computed[p]];
+        model.atLeast([...total(there), [-1n, computes[i]]], 0n);
       }
     }
   };
   cuts.forEach((t, w) => {
     for (const p of first[w]) model.atLeast(total([R[w][p], S[w][p]]), 1n);
-    reading(needed[w], R[w], w, R[w]);
+    reading(needed[w], R[w], w, R[w], (p) => !runs.has(p));
     for (const i of (needed[w + 1] ?? []).filter((i) => i <= t)) {
       model.atLeast([...total([R[w][i], S[w][i]]), [-1n, S[w + 1][i]]], 0n);
     }

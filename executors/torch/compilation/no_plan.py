@@ -7,7 +7,6 @@ from collections import Counter
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.certified import class_suffix
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.result import Result
@@ -81,19 +80,10 @@ def _expected(least: int | None, enough: int | None, words: str) -> str:
 
 def _enough_bytes(joint: JointGraph) -> int:
     """Return the predicted peak of a plan that needs little."""
-    graph, once = joint.graph, set(joint.penalised)
+    graph = joint.graph
     found = least_peak_by_annealing(
         graph, 0, Clock(None), graph.least_peak_bound_bytes, most_moves=_MOVES
     )
-    # What the user holds is not freed, so that computing it again is in vain.
-    seen: set[int] = set()
-    computations = []
-    for node in found.schedule.computations:
-        if graph.operators[node] in once and node in seen:
-            continue
-        seen.add(node)
-        computations.append(node)
-    repeats = Counter(computations)
+    repeats = Counter(found.schedule.computations)
     states = joint.states_bytes(node for node, times in repeats.items() if times > 1)
-    replay = GraphSchedule.from_computations(graph, computations).replay(graph)
-    return replay.peak_bytes + joint.reserve_bytes + states
+    return found.peak_bytes + joint.reserve_bytes + states

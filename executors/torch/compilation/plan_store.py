@@ -58,7 +58,7 @@ def plan_key(joint: JointGraph, planning: Planning) -> str:
     """Return the key of a plan: the same for the same graph, limit and way to solve it."""
     settings = {name: value for name, value in asdict(planning).items() if name != "memory"}
     settings |= {
-        "graph": joint.to_solve.sha256,
+        "graph": joint.graph.sha256,
         "limit_bytes": planning.limit_bytes(joint),
         "reserve_bytes": joint.reserve_bytes,
     }

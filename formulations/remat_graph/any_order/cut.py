@@ -21,7 +21,7 @@ with all ancestors.
                              where precedence alone decides; :math:`P_{m+1,i} = 1`
 :math:`Y_{w,i}`, ``Y_w_i``   :math:`i \in X_w` has just been computed for the first time; binary
 :math:`R_{w,i}`, ``R_w_i``   :math:`i` had been computed at the milestone and is computed again in
-                             window :math:`w`; binary
+                             window :math:`w`; binary, and 0 for nodes that are computed once
 :math:`S_{w,i}`, ``S_w_i``   the value of :math:`i` is in memory at the milestone and is read before
                              :math:`i` is computed next, or is kept; binary
 :math:`O_{w,i}`, ``O_w_i``   :math:`i` is in memory while the last node of the milestone is

@@ -102,7 +102,10 @@ class AnyOrderWriter:
         needed = sorted(self._needed(w))
         costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in needed]
         columns = builder.add_columns(
-            [f"R_{w}_{i}" for i in needed], upper=1, cost=costs, integer=True
+            [f"R_{w}_{i}" for i in needed],
+            upper=[i not in self.graph.computed_once for i in needed],
+            cost=costs,
+            integer=True,
         )
         self.R.append(dict(zip(needed, columns.tolist(), strict=True)))
         columns = builder.add_columns([f"S_{w}_{i}" for i in needed], upper=1, integer=True)

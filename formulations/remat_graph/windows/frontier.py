@@ -140,9 +140,10 @@ R_{w,i}`.
 
 Fixings
 -------
-What is known beforehand (`WindowFixings`) makes the model smaller. Of a node that is computed once
-:math:`R_{w,i} = 0`, it has no rows (again) and (path), and its inputs need not be in
-:math:`A_w`. Of twins :math:`i < j`, the earlier one is in memory only while the later one is:
+What is known beforehand (`WindowFixings`) makes the model smaller. Of a node that is computed once,
+in every schedule (`Graph.computed_once`) or in some fastest one, :math:`R_{w,i} = 0`, it has no
+rows (again) and (path), and its inputs need not be in :math:`A_w`. Of twins :math:`i < j`, the
+earlier one is in memory only while the later one is:
 
 .. math::
     \text{(twin)} \quad & S_{w,i} \le S_{w,j} && \forall w,\; j \le t_w
@@ -243,7 +244,8 @@ class WindowedFrontier:
 
     def num_columns(self, graph: Graph) -> int:
         """Return the number of columns R and S, in O(k (n + |E|)) for k cuts."""
-        needed = needed_sets(graph, self.cuts, self.fixings.computed_once)
+        once = self.fixings.computed_once | graph.computed_once
+        needed = needed_sets(graph, self.cuts, once)
         return 2 * sum(map(len, needed))
 
     def build(self, problem: RematGraph) -> WindowedModel:

@@ -48,6 +48,7 @@ class WindowWriter:
         self.cuts = frontier.cuts
         self.recomputation = frontier.recomputation
         self.fixings = frontier.fixings
+        self.once = frontier.fixings.computed_once | problem.instance.computed_once
         self.graph = graph
         sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
         self.memory_scale = IntegerScale.of(sizes)
@@ -61,7 +62,7 @@ class WindowWriter:
 
     def model(self) -> ArrayModel:
         """Write everything, and return the model."""
-        needed_in = needed_sets(self.graph, self.cuts, self.fixings.computed_once)
+        needed_in = needed_sets(self.graph, self.cuts, self.once)
         staged = self.frontier.valid_for is ScheduleClass.STAGED
         ends = (*self.cuts[1:], len(self.graph) - 1 if staged else len(self.graph))
         for t, end, needed in zip(self.cuts, ends, needed_in, strict=True):
@@ -71,10 +72,9 @@ class WindowWriter:
             self._add_memory(w)
             self._add_twins(w)
         closed = {*self.frontier.closed_cuts}
-        once = self.fixings.computed_once
         for w, t in enumerate(self.cuts[:-1]):
             if t in closed:
-                add_closure(self.builder, self.graph, once, t, self.R[w:], self.S[w])
+                add_closure(self.builder, self.graph, self.once, t, self.R[w:], self.S[w])
         self._add_once()
         window_of = {t: w for w, t in enumerate(self.cuts)}
         for t, q in self.frontier.slots:
@@ -91,8 +91,7 @@ class WindowWriter:
             stage for stage in stages if stage == len(graph) or not graph.comes_in_a_run(stage)
         ]
         permitted = [
-            i not in self.fixings.computed_once
-            and any(permits(graph, stage, i) for stage in stages_again)
+            i not in self.once and any(permits(graph, stage, i) for stage in stages_again)
             for i in nodes
         ]
         runs = graph.results_after
@@ -160,7 +159,7 @@ class WindowWriter:
 
     def _inputs_again(self, i: int) -> tuple[int, ...]:
         """Return the inputs of a node if it may be computed again, else nothing."""
-        return () if i in self.fixings.computed_once else self.graph.inputs[i]
+        return () if i in self.once else self.graph.inputs[i]
 
     def _add_slot(self, t: int, q: int, w: int) -> None:
         R, S = self.R[w], self.S[w]

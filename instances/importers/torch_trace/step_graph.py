@@ -1,7 +1,7 @@
 """Importer of recordings of PyTorch as graphs: an execution trace beside a Kineto trace.
 
-A node is an operator and what it makes; results beside the first one that is read have nodes of
-their own, which take no time. Views are the value that they view, and a call that writes an
+A node is an operator and what it makes; where several results are read, each has a life of its own
+(`Node.results`). Views are the value that they view, and a call that writes an
 argument makes a new value, so that both are in memory while it runs. Gradients of parameters are
 kept. Parameters, buffers and all else that was there before the step are resident and in no node,
 and the graph has their bytes beside its nodes; what writes them makes a value of 0 bytes.
@@ -18,7 +18,7 @@ from jettison.instances.core.names import checked_name
 from jettison.instances.importers.torch_trace.provenance_of import provenance_of
 from jettison.instances.importers.torch_trace.recorded_operators import Value
 from jettison.instances.importers.torch_trace.recording import Recording, read_recording_of_step
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph, Node, OperatorResult
 
 
 def import_torch_trace_graph(
@@ -26,8 +26,8 @@ def import_torch_trace_graph(
 ) -> Graph:
     r"""Read a recorded training step as a graph; :math:`O(n \log n)` for n recorded calls.
 
-    Nodes are called after their operator and its place among the nodes, ``mm 17``; what else it
-    makes, ``native_batch_norm 4 result 2``.
+    Nodes are called after their operator and its place among the nodes, ``mm 17``; where it has
+    several results, these are ``native_batch_norm 4 result 1`` and so on.
 
     Parameters
     ----------
@@ -85,36 +85,32 @@ def _nodes(recording: Recording) -> tuple[Node, ...]:
         name = checked_name(f"{short} {number}", f"node {operator.call.number}: name")
         counted = [value for value in operator.results if recording.counts(value)]
         held = [value for value in counted if value in read or value in kept] or counted[:1]
-        # What is kept comes last: the value of the operator itself can be freed then.
-        held.sort(key=lambda value: value in kept)
+        is_one = len(held) < 2
         name_of.update((value, f"{name} result {place}") for place, value in enumerate(held, 1))
-        name_of.update((value, name) for value in held[:1])
+        if is_one:
+            name_of.update((value, name) for value in held)
         held_bytes = sum(map(recording.size_bytes, held))
         unread_bytes = sum(map(recording.size_bytes, operator.results)) - held_bytes
-        is_backward = operator.is_backward(backward_from)
+        stays = [value in kept and not value.is_resident for value in held]
         nodes.append(
             Node(
                 name=name,
                 duration_ns=recording.duration_ns(operator),
-                output_bytes=held_bytes,
+                output_bytes=held_bytes if is_one else 0,
                 inputs=tuple(
                     dict.fromkeys(name_of[value] for value in operator.inputs if value in name_of)
                 ),
                 workspace_bytes=recording.workspace_bytes(operator) + unread_bytes,
-                backward=is_backward,
-                keep=any(value in kept and not value.is_resident for value in held[:1]),
+                backward=operator.is_backward(backward_from),
+                keep=is_one and any(stays),
+                results=()
+                if is_one
+                else tuple(
+                    OperatorResult(
+                        name=name_of[value], output_bytes=recording.size_bytes(value), keep=keep
+                    )
+                    for value, keep in zip(held, stays, strict=True)
+                ),
             )
         )
-        nodes += [
-            Node(
-                name=name_of[value],
-                duration_ns=0,
-                output_bytes=recording.size_bytes(value),
-                inputs=(name,),
-                backward=is_backward,
-                keep=value in kept and not value.is_resident,
-                result_of=name,
-            )
-            for value in held[1:]
-        ]
     return tuple(nodes)

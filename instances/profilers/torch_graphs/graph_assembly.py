@@ -19,6 +19,7 @@ from jettison.instances.profilers.device.model_state import left_as_found
 from jettison.instances.profilers.device.threads import use_allocator
 from jettison.instances.profilers.device.timing import Spread
 from jettison.instances.profilers.earlier_profiles import OF_THIS_PROGRAM, profile_key
+from jettison.instances.profilers.torch_graphs.operation_reader import TracedOperation
 from jettison.instances.profilers.torch_graphs.operator_cost import CostSource, OperatorCost
 from jettison.instances.profilers.torch_graphs.operator_memory import (
     MeasuredMemory,
@@ -122,18 +123,35 @@ def _storage_bytes(tensors: Iterable[Tensor]) -> int:
 
 def _nodes(traced: TracedStep, spreads: Sequence[Spread]) -> tuple[Node, ...]:
     return tuple(
-        Node(
+        traced_node(operation, spread[1])
+        for operation, spread in zip(traced.operations, spreads, strict=True)
+    )
+
+
+def traced_node(operation: TracedOperation, duration_ns: int) -> Node:
+    """Return the node of a graph that stands for a traced operation."""
+    if operation.is_selection:
+        return Node(
             name=operation.name,
-            duration_ns=spread[1],
+            duration_ns=0,
             output_bytes=operation.output_bytes,
             inputs=operation.inputs,
-            workspace_bytes=operation.workspace_bytes,
             backward=operation.backward,
             keep=operation.keep,
-            result_of=operation.inputs[0] if operation.is_selection else None,
-            operator_name=operation.operator_name,
+            result_of=operation.inputs[0],
         )
-        for operation, spread in zip(traced.operations, spreads, strict=True)
+    # The workspace of an operation without a value includes its results.
+    own_bytes = 0 if operation.is_parted else operation.output_bytes
+    return Node(
+        name=operation.name,
+        duration_ns=duration_ns,
+        output_bytes=own_bytes,
+        inputs=operation.inputs,
+        workspace_bytes=operation.workspace_bytes + operation.output_bytes - own_bytes,
+        backward=operation.backward,
+        keep=operation.keep,
+        has_value=not operation.is_parted,
+        operator_name=operation.operator_name,
     )
 
 

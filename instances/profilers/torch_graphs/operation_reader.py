@@ -52,6 +52,8 @@ class TracedOperation:
         The places of the results that it makes.
     stored
         Results that stay: something reads them, or they are kept.
+    is_parted
+        Whether selections after it hold all of these, so that it has no value of its own.
     """
 
     name: str
@@ -68,6 +70,7 @@ class TracedOperation:
     part: tuple[int, ...]
     stored: tuple[int, ...]
     kernel_bytes: int = 0
+    is_parted: bool = False
 
     @property
     def workspace_bytes(self) -> int:
@@ -188,8 +191,11 @@ class OperationReader:
                 found.append(self._operation(node, name, part, inputs))
             selected = self._selected(found[-1])
             if selected:
-                found.append(self._selection(found[-1], selected))
-                names.update(dict.fromkeys(((node, place) for place in selected), found[-1].name))
+                found[-1] = parted = replace(found[-1], is_parted=True)
+                others = tuple(place for place in parted.stored if place not in selected)
+                for suffix, places in ((".passing", others), (".saved", selected)):
+                    found.append(self._selection(parted, suffix, places))
+                    names |= dict.fromkeys(((node, place) for place in places), found[-1].name)
         return tuple(found)
 
     def _operation(
@@ -225,11 +231,13 @@ class OperationReader:
             stored=stored,
         )
 
-    def _selection(self, operation: TracedOperation, places: tuple[int, ...]) -> TracedOperation:
+    def _selection(
+        self, operation: TracedOperation, suffix: str, places: tuple[int, ...]
+    ) -> TracedOperation:
         held = {place: operation.results[place] for place in places}
         return replace(
             operation,
-            name=f"{operation.name}.saved",
+            name=f"{operation.name}{suffix}",
             target=operator.getitem,
             arguments=(),
             options={},
@@ -239,6 +247,7 @@ class OperationReader:
             unread_bytes=0,
             part=places,
             stored=places,
+            is_parted=False,
         )
 
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
@@ -246,8 +255,17 @@ class OperationReader:
         return [("", tuple(range(len(results_of(node)))))]
 
     def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
-        """Return the results of an operation that a selection after it holds; empty for none."""
+        """Return some results of an operation that are held apart from the others; empty for none."""
         return ()
+
+
+def selected_places(operations: Iterable[TracedOperation]) -> dict[fx.Node, tuple[int, ...]]:
+    """Return, for each node with selections, the places of the results that they hold."""
+    found: dict[fx.Node, tuple[int, ...]] = {}
+    for item in operations:
+        if item.is_selection:
+            found[item.node] = (*found.get(item.node, ()), *item.part)
+    return found
 
 
 def all_needed(nodes: Sequence[fx.Node], wanted: Iterable[fx.Node]) -> set[fx.Node]:

@@ -16,6 +16,7 @@ from jettison.instances.profilers.torch_graphs.graph_calls import Call, TraceReg
 from jettison.instances.profilers.torch_graphs.operation_reader import (
     TracedOperation,
     mask_place,
+    selected_places,
 )
 from jettison.instances.profilers.torch_graphs.traced_step import (
     TracedStep,
@@ -79,7 +80,7 @@ class OperatorCall:
 
 def operator_calls(traced: TracedStep, registers: TraceRegisters) -> tuple[OperatorCall, ...]:
     """Return the call of each operation of a trace, in order."""
-    selected = {item.node: item.part for item in traced.operations if item.is_selection}
+    selected = selected_places(traced.operations)
     return tuple(_call(item, registers, selected) for item in traced.operations)
 
 

@@ -23,10 +23,11 @@ exceptions. Where an ``output_mask`` lets its results be computed apart, gradien
 which are kept, are an operation of their own. Otherwise the gradient of a convolution's input would
 be kept with that of its weights. (Some kernels crash on masks that autograd never gives them:
 `TracedStep.with_whole` leaves these in one piece.) And where the backward pass reads some results
-of a forward operation (the statistics of a normalisation, the mask of a dropout) and others not, a
-*selection* follows it, which takes no time and holds those: the others are free when the forward
-pass has read them. The graph marks it as a result of the operation (`Node.result_of`). While both
-are there, what the selection holds is counted twice, though it is there once.
+of a forward operation (the statistics of a normalisation, the mask of a dropout) and others not,
+these and the others are two results, each with a life of its own (``.saved`` and ``.passing``): the
+others are free when the forward pass has read them. The operation has no value then, and in the
+graph they are its results (`Node.results`); in a trace they are two *selections* after it, which
+take no time and call nothing.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ RematAnneal::RematAnneal(RecomputedGraph graph, std::int64_t memory_bytes, std::
 }
 
 void RematAnneal::start_from(const std::vector<std::int32_t>& sequence) {
-    moves_.restore(recomputations_of(sequence, graph_->nodes));
+    moves_.restore(recomputations_of(sequence, *graph_));
     moves_.drop_unread();
     peak_.reset();
     tried_in_round_ = 0;

@@ -22,8 +22,24 @@ void expect_below_limit(const std::vector<std::int64_t>& amounts, std::int64_t t
     }
 }
 
+// Results follow their operator, without a gap, and read it and nothing else.
+void check_runs(const RecomputedGraph& graph) {
+    for (std::int32_t node = 0; node < graph.nodes; ++node) {
+        const auto place = static_cast<std::size_t>(node);
+        const std::int32_t run = graph.run_of[place];
+        if (run < 0 || run == node) continue;
+        const auto row = static_cast<std::size_t>(graph.input_start[place]);
+        const bool follows = run < node && graph.run_of[place - 1] == run;
+        const bool reads_it = graph.input_start[place + 1] == graph.input_start[place] + 1 &&
+                              graph.inputs[row] == run;
+        if (!follows || !reads_it) throw std::invalid_argument("run_of: not the runs");
+    }
+}
+
 RecomputedGraph checked_graph(const Amounts& duration_ns, const Amounts& output_bytes,
                               const Amounts& workspace_bytes, const Vector<std::uint8_t>& keep,
+                              const Vector<std::uint8_t>& again,
+                              const Vector<std::int32_t>& run_of,
                               const Vector<std::int32_t>& input_start,
                               const Vector<std::int32_t>& inputs) {
     const std::size_t n = duration_ns.size();
@@ -41,6 +57,8 @@ RecomputedGraph checked_graph(const Amounts& duration_ns, const Amounts& output_
     expect_below_limit(graph.output_bytes, 1, total_bytes, "output_bytes");
     expect_below_limit(graph.workspace_bytes, 1, total_bytes, "workspace_bytes");
     graph.keep = copy(keep, n, "keep");
+    graph.again = copy(again, n, "again");
+    graph.run_of = copy(run_of, n, "run_of");
     graph.input_start = copy(input_start, n + 1, "input_start");
     graph.inputs = copy(inputs, inputs.size(), "inputs");
     if (graph.input_start.front() != 0 ||
@@ -55,6 +73,7 @@ RecomputedGraph checked_graph(const Amounts& duration_ns, const Amounts& output_
             throw std::invalid_argument("inputs: not ascending");
         }
     }
+    check_runs(graph);
     find_users(graph);
     return graph;
 }
@@ -68,22 +87,26 @@ std::int64_t checked_memory(std::int64_t memory_bytes) {
 
 void make_anneal(RematAnneal* place, const Amounts& duration_ns, const Amounts& output_bytes,
                  const Amounts& workspace_bytes, const Vector<std::uint8_t>& keep,
+                 const Vector<std::uint8_t>& again, const Vector<std::int32_t>& run_of,
                  const Vector<std::int32_t>& input_start, const Vector<std::int32_t>& inputs,
                  std::int64_t memory_bytes, std::int64_t floor_ns, std::int32_t rounds,
                  std::uint64_t seed) {
     if (rounds < 0 || rounds > 20) throw std::invalid_argument("rounds: range");
     RecomputedGraph graph =
-        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, input_start, inputs);
+        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, again, run_of, input_start,
+                      inputs);
     new (place)
         RematAnneal(std::move(graph), checked_memory(memory_bytes), floor_ns, rounds, seed);
 }
 
 void make_peak(RematPeak* place, const Amounts& duration_ns, const Amounts& output_bytes,
                const Amounts& workspace_bytes, const Vector<std::uint8_t>& keep,
+               const Vector<std::uint8_t>& again, const Vector<std::int32_t>& run_of,
                const Vector<std::int32_t>& input_start, const Vector<std::int32_t>& inputs,
                std::int64_t stop_at_bytes, std::uint64_t seed) {
     auto graph = std::make_shared<const RecomputedGraph>(
-        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, input_start, inputs));
+        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, again, run_of, input_start,
+                      inputs));
     new (place) RematPeak(std::move(graph), checked_memory(stop_at_bytes), seed);
 }
 
@@ -105,7 +128,8 @@ void bind_remat_anneal(nb::module_& m) {
         // No conversions: one that does not fit its type would wrap around in silence.
         .def("__init__", &make_anneal, nb::arg("duration_ns").noconvert(),
              nb::arg("output_bytes").noconvert(), nb::arg("workspace_bytes").noconvert(),
-             nb::arg("keep").noconvert(), nb::arg("input_start").noconvert(),
+             nb::arg("keep").noconvert(), nb::arg("again").noconvert(),
+             nb::arg("run_of").noconvert(), nb::arg("input_start").noconvert(),
              nb::arg("inputs").noconvert(), nb::arg("memory_bytes"), nb::arg("floor_ns"),
              nb::arg("rounds"), nb::arg("seed"))
         .def("start_from", &start_from, nb::arg("computations").noconvert())
@@ -122,7 +146,8 @@ void bind_remat_anneal(nb::module_& m) {
     nb::class_<RematPeak>(m, "RematPeak")
         .def("__init__", &make_peak, nb::arg("duration_ns").noconvert(),
              nb::arg("output_bytes").noconvert(), nb::arg("workspace_bytes").noconvert(),
-             nb::arg("keep").noconvert(), nb::arg("input_start").noconvert(),
+             nb::arg("keep").noconvert(), nb::arg("again").noconvert(),
+             nb::arg("run_of").noconvert(), nb::arg("input_start").noconvert(),
              nb::arg("inputs").noconvert(), nb::arg("stop_at_bytes"), nb::arg("seed"))
         .def("run", &run<RematPeak>, nb::arg("moves"), nb::arg("time_limit_s") = nb::none())
         .def_prop_ro("is_over", &RematPeak::is_over)

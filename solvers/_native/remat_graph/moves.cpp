@@ -17,7 +17,8 @@ bool is_before(Recomputation a, Recomputation b) {
 }  // namespace
 
 std::vector<Recomputation> recomputations_of(const std::vector<std::int32_t>& sequence,
-                                             std::int32_t nodes) {
+                                             const RecomputedGraph& graph) {
+    const std::int32_t nodes = graph.nodes;
     if (sequence.size() > RematState::most_computations) {
         throw std::invalid_argument("computations: too many");
     }
@@ -32,6 +33,9 @@ std::vector<Recomputation> recomputations_of(const std::vector<std::int32_t>& se
             ++stage;
             previous = -1;
         } else {
+            if (graph.again[at(node)] == 0) {
+                throw std::invalid_argument("computations: a node is computed twice");
+            }
             found.push_back({node, stage});
             previous = node;
         }
@@ -124,11 +128,13 @@ void RematMoves::evict() {
     for (int draw = 0; draw < most_draws; ++draw) {
         const auto node = static_cast<std::int32_t>(below(stage + 1));
         if (node == running || graph_.output_bytes[at(node)] == 0) continue;
+        if (graph_.again[at(node)] == 0) continue;
         const auto* computation = state_.computed_at(node, when);
         if (computation == nullptr || computation->last_read <= when) continue;
         if (std::binary_search(first_input, last_input, node)) continue;
         std::int32_t again = state_.next_read_stage(node, when);
         if (again == graph_.nodes) --again;  // kept to the end, and not read before it
+        again = begin_of(again);
         if (again <= computation->stage || again <= node || moment(again, node) < when) continue;
         plan({node, again});
         return;
@@ -157,18 +163,28 @@ void RematMoves::plan(Recomputation first) {
                 per_excess_ * static_cast<double>(state_.own_excess(one, gone_bytes));
     };
     put(first, state_.computed_by(first.node, first.stage));
+    // No result without its operator.
+    const auto put_run = [&](std::int32_t node) {
+        if (!is_result(node)) return;
+        const std::int32_t run = graph_.run_of[at(node)];
+        const auto& computation = state_.computed_by(run, first.stage);
+        if (is_planned_[at(run)] != 0 || computation.stage == first.stage) return;
+        put({run, first.stage}, computation);
+    };
+    put_run(first.node);
     for (std::size_t next = 0; next < planned_.size() && most > 0 && left >= 0; ++next) {
         const std::int32_t node = planned_[next].node;
         for (std::int32_t k = graph_.input_start[at(node)];
              k < graph_.input_start[at(node) + 1] && most > 0; ++k) {
             const std::int32_t source = graph_.inputs[at(k)];
-            if (is_planned_[at(source)] != 0) continue;
+            if (is_planned_[at(source)] != 0 || graph_.again[at(source)] == 0) continue;
             const auto& computation = state_.computed_by(source, first.stage);
             if (computation.stage == first.stage ||
                 computation.last_read >= moment(first.stage, node)) {
                 continue;
             }
             put({source, first.stage}, computation);
+            put_run(source);
             --most;
         }
     }
@@ -205,7 +221,41 @@ void RematMoves::towards_less_memory(std::int64_t percent) {
     }
 }
 
-void RematMoves::drop() { remove_with_unread(random_recomputation()); }
+bool RematMoves::is_result(std::int32_t node) const {
+    return graph_.run_of[at(node)] >= 0 && graph_.run_of[at(node)] != node;
+}
+
+std::int32_t RematMoves::begin_of(std::int32_t stage) const {
+    return is_result(stage) ? graph_.run_of[at(stage)] : stage;
+}
+
+void RematMoves::find_run(std::int32_t run, std::int32_t stage) {
+    run_.clear();
+    for (std::int32_t node = run + 1; node < graph_.nodes && graph_.run_of[at(node)] == run;
+         ++node) {
+        if (state_.computed_by(node, stage).stage == stage) run_.push_back({node, stage});
+    }
+}
+
+// Without its results an operator of several is not read, and goes with the last one.
+void RematMoves::remove_run(Recomputation one) {
+    find_run(one.node, one.stage);
+    if (run_.empty()) {
+        remove_with_unread(one);
+        return;
+    }
+    const std::vector<Recomputation> results = run_;
+    for (const Recomputation result : results) remove_with_unread(result);
+}
+
+void RematMoves::drop() {
+    const Recomputation one = random_recomputation();
+    if (graph_.run_of[at(one.node)] == one.node) {
+        remove_run(one);
+    } else {
+        remove_with_unread(one);
+    }
+}
 
 void RematMoves::remove_with_unread(Recomputation one) {
     stack_.assign(1, one);
@@ -233,11 +283,22 @@ void RematMoves::shift() {
     const Recomputation one = random_recomputation();
     const std::int64_t reach = std::int64_t{1} << below(most_halvings_ + 1);
     const auto by = static_cast<std::int32_t>(1 + below(reach));
-    const std::int32_t stage = below(2) == 0 ? one.stage - by : one.stage + by;
+    std::int32_t stage = below(2) == 0 ? one.stage - by : one.stage + by;
     if (stage <= one.node || stage >= graph_.nodes) return;
-    if (state_.computed_by(one.node, stage).stage == stage) return;
-    remove(one);
-    add({one.node, stage});
+    stage = begin_of(stage);
+    const std::int32_t run = graph_.run_of[at(one.node)];
+    const std::int32_t first = run < 0 ? one.node : run;
+    if (stage <= first || state_.computed_by(first, stage).stage == stage) return;
+    if (run < 0) {
+        remove(one);
+        add({one.node, stage});
+        return;
+    }
+    // An operator with several results moves as a whole.
+    find_run(run, one.stage);
+    run_.insert(run_.begin(), {run, one.stage});
+    for (auto moved = run_.rbegin(); moved != run_.rend(); ++moved) remove(*moved);
+    for (const Recomputation moved : run_) add({moved.node, stage});
 }
 
 std::int64_t RematMoves::below(std::int64_t number) {

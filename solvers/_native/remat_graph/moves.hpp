@@ -11,9 +11,10 @@ namespace jettison {
 
 // The recomputations of a staged schedule that is given by the nodes it computes, in order. Between
 // two first computations, which follow the order of the graph, come recomputations of earlier
-// nodes, ascending; none after the last one. Throws std::invalid_argument if it is something else.
+// nodes, ascending; none after the last one. Throws std::invalid_argument if it is something else,
+// or computes a node again that is computed once.
 std::vector<Recomputation> recomputations_of(const std::vector<std::int32_t>& sequence,
-                                             std::int32_t nodes);
+                                             const RecomputedGraph& graph);
 
 // The nodes that are computed with these recomputations, in order.
 std::vector<std::int32_t> sequence_of(const RecomputedGraph& graph,
@@ -69,6 +70,12 @@ private:
     void remove(Recomputation one);
     void remove_with_unread(Recomputation one);
     void plan(Recomputation first);
+    bool is_result(std::int32_t node) const;
+    // The first stage of the run to which a stage belongs; recomputations come before it.
+    std::int32_t begin_of(std::int32_t stage) const;
+    // The results of an operator that are recomputed in a stage, into `run_`.
+    void find_run(std::int32_t run, std::int32_t stage);
+    void remove_run(Recomputation one);
     bool is_unread(std::int32_t node, std::int32_t stage) const;
     Recomputation random_recomputation();
 
@@ -82,6 +89,7 @@ private:
     std::vector<Change> changes_;
     std::vector<Recomputation> planned_;
     std::vector<Recomputation> stack_;
+    std::vector<Recomputation> run_;
     std::vector<std::uint8_t> is_planned_;
 };
 

@@ -17,6 +17,12 @@ struct RecomputedGraph {
     std::vector<std::int64_t> output_bytes;
     std::vector<std::int64_t> workspace_bytes;
     std::vector<std::uint8_t> keep;
+    // 0 for nodes that are computed once: there is no recomputation of them.
+    std::vector<std::uint8_t> again;
+    // The operator of each result of several, and of that operator, which has no value, itself; -1
+    // for other nodes. Results follow their operator; nothing is recomputed in their stages, and
+    // none of them without the operator.
+    std::vector<std::int32_t> run_of;
     std::vector<std::int32_t> input_start;
     std::vector<std::int32_t> inputs;
     std::vector<std::int32_t> user_start;

@@ -27,7 +27,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.method import ANNEAL
-from jettison.solvers.remat_graph.kernel_arrays import annealing_arrays
+from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,7 @@ def least_peak_by_annealing(
     -----
     The result depends on the seed only, unless a time limit ends the search.
     """
-    largest_bytes = graph.store_all_peak_bytes
-    arrays, limit_bytes = annealing_arrays(graph, largest_bytes)
-    stop_at_bytes += limit_bytes - largest_bytes
-    search = _kernels.RematPeak(**arrays, stop_at_bytes=stop_at_bytes, seed=seed)
+    search = _kernels.RematPeak(**graph_arrays(graph), stop_at_bytes=stop_at_bytes, seed=seed)
     with Ending() as ending:
         while not search.is_over and search.tried < most_moves:
             search.run(moves_at_once, clock.left_s)

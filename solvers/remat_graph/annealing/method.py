@@ -66,7 +66,7 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
-from jettison.solvers.remat_graph.kernel_arrays import annealing_arrays
+from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 
 
@@ -140,10 +140,9 @@ def annealing_of(
     problem: RematGraph, seed: int, floor_ns: int, rounds: int = ANNEAL.rounds
 ) -> _kernels.RematAnneal:
     """Return the kernel's search for a problem before its first move; `floor_ns` ends it."""
-    arrays, memory_bytes = annealing_arrays(problem.instance, problem.memory_bytes)
     return _kernels.RematAnneal(
-        **arrays,
-        memory_bytes=memory_bytes,
+        **graph_arrays(problem.instance),
+        memory_bytes=problem.memory_bytes,
         floor_ns=floor_ns,
         rounds=rounds,
         seed=seed,

@@ -30,7 +30,8 @@ from jettison.solvers.core.clock import Clock
 Goes = Callable[[int, Sequence[int]], Iterable[int]]
 """Values to drop before a stage (first argument), given the last stage's computations (second).
 
-Values that are not in memory may be among it, and kept nodes, which stay all the same.
+Values that are not in memory may be among it, and kept nodes and those that are computed once,
+which stay all the same.
 """
 
 
@@ -108,7 +109,8 @@ def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int
     r"""Return the computations of stages that recompute what they need, under a rule for dropping.
 
     The rule `goes` is called after every stage. The value of a kept node stays as soon as it is
-    computed. Only nodes that are read in their stage are recomputed. :math:`O(n + |E|)`, and as
+    computed, and so does that of a node that is computed once. Only nodes that are read in their
+    stage are recomputed. :math:`O(n + |E|)`, and as
     much for recomputations and for values that the rule names.
 
     Raises
@@ -119,7 +121,9 @@ def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int
     most_ns = math.inf if limit.most_ns is None else limit.most_ns
     time_ns = graph.base_time_ns
     present = bytearray(len(graph))
-    kept = [node.keep for node in graph.nodes]
+    stays = [
+        node.keep or position in graph.computed_once for position, node in enumerate(graph.nodes)
+    ]
     computations: list[int] = []
     for stage in range(len(graph)):
         computed = _closure(graph, {stage}, present)
@@ -132,7 +136,7 @@ def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int
         for node in computed:
             present[node] = True
         for node in goes(stage + 1, computed):
-            present[node] &= kept[node]
+            present[node] &= stays[node]
     return computations
 
 

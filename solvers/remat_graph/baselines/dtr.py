@@ -26,8 +26,10 @@ is room for all of them where the operator has no value of its own (`Node.has_va
 What differs from the paper: a framework learns of a training step while it runs, and deallocation
 comes from the program. Here users are known, but only to tell whether there is one left. The values
 of kept nodes are never evicted, like parameters in the paper; there gradients of parameters may be
-evicted, and come back at the end. A recomputed value without further users is freed after it was
-read, where the authors' simulator leaves it to the heuristic. Resident constants are no nodes.
+evicted, and come back at the end. Nor are those of nodes that are computed once: they stay until
+everything that may read them has run for the last time. A recomputed value without further users is
+freed after it was read, where the authors' simulator leaves it to the heuristic. Resident constants
+are no nodes.
 
 The heuristic fails where the values needed at once do not fit, and where each recomputation evicts
 what the next one needs; it gives up when it has computed 200 times as many nodes as there are.
@@ -152,6 +154,10 @@ class _Runtime:
         Number of values that were evicted for lack of memory.
     locks
         For each node, how many waiting operations need its value.
+    finished
+        Nodes that are computed no more.
+    possible_readers
+        For each node, how many of its users may still be computed, for the first time or again.
     """
 
     graph: Graph
@@ -165,10 +171,12 @@ class _Runtime:
     stored_bytes: int = 0
     computations: list[int] = field(default_factory=list)
     computed: set[int] = field(default_factory=set)
+    finished: set[int] = field(default_factory=set)
     in_memory: set[int] = field(default_factory=set)
     last_access_ns: list[int] = field(init=False)
     locks: list[int] = field(init=False)
     waiting_users: list[int] = field(init=False)
+    possible_readers: list[int] = field(init=False)
     cost: EvictionHeuristic = field(init=False)
 
     def __post_init__(self) -> None:
@@ -176,6 +184,7 @@ class _Runtime:
         self.locks = [0] * len(self.graph)
         self.last_access_ns = [0] * len(self.graph)
         self.waiting_users = [len(users) for users in self.graph.users]
+        self.possible_readers = list(self.waiting_users)
 
     def run(self, target: int) -> None:
         """Compute a node, after all of its missing ancestors."""
@@ -231,7 +240,7 @@ class _Runtime:
         for source in sources:
             self.locks[source] -= 1
         for candidate in (*sources, node):
-            if self._is_evictable(candidate) and self.waiting_users[candidate] == 0:
+            if self._is_evictable(candidate) and self._is_dead(candidate):
                 self._evict(candidate)
 
     def _compute(self, node: int) -> None:
@@ -256,6 +265,31 @@ class _Runtime:
             self.computed.add(node)
             for source in self.graph.inputs[node]:
                 self.waiting_users[source] -= 1
+            self._run_for_the_last_time(node)
+
+    def _run_for_the_last_time(self, node: int) -> None:
+        """Note that a node may be computed no more, if so, and what that means for its inputs."""
+        stack = [node]
+        while stack:
+            done = stack.pop()
+            stays = self.graph.nodes[done].keep or done in self.graph.computed_once
+            if done in self.finished or (not stays and self.possible_readers[done]):
+                continue
+            self.finished.add(done)
+            for source in self.graph.inputs[done]:
+                self.possible_readers[source] -= 1
+                if self.possible_readers[source]:
+                    continue
+                if source not in self.graph.computed_once:
+                    stack.append(source)
+                elif self.graph.nodes[source].has_value and self._is_evictable(source):
+                    self._evict(source)
+
+    def _is_dead(self, node: int) -> bool:
+        """Tell whether nothing is to read a value that has not read it, as far as it is known."""
+        if node in self.graph.computed_once:
+            return self.possible_readers[node] == 0
+        return self.waiting_users[node] == 0
 
     def _is_evictable(self, node: int) -> bool:
         return node in self.in_memory and self.locks[node] == 0 and not self.graph.nodes[node].keep
@@ -271,7 +305,7 @@ class _Runtime:
         candidates: list[tuple[int, int, int]] = []
         for node in self.in_memory:
             size = self.graph.nodes[node].output_bytes
-            if size and self._is_evictable(node):
+            if size and self._is_evictable(node) and node not in self.graph.computed_once:
                 age_ns = max(self.now_ns - self.last_access_ns[node], 1)
                 candidates.append((self.dependencies.durations_ns[node], size * age_ns, node))
         # Values with the least score without neighbourhoods come first: few neighbourhoods are

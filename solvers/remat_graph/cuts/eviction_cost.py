@@ -2,8 +2,8 @@ r"""Knapsack bound on the cost of memory at each stage, to rank the stages for c
 
 When node :math:`t` is computed first, its needs must be in memory. Of the other values that a node
 after :math:`t` reads or that are kept, those that are not in memory are computed again later, and
-each takes at least its own duration :math:`C_i`. With :math:`e_t` for the bytes by which all of
-them and the node's need exceed the memory,
+each takes at least its own duration :math:`C_i`; those that are computed once stay. With
+:math:`e_t` for the bytes by which all of them and the node's need exceed the memory,
 
 .. math::
     \min \Big\{ \sum_i C_i z_i \;:\; \sum_i M_i z_i \ge e_t,\; 0 \le z_i \le 1 \Big\}
@@ -69,6 +69,7 @@ def eviction_costs(graph: Graph, memory_bytes: int) -> dict[int, StageCost]:
         key=lambda i: _duration_ns(graph, i) / max(nodes[i].output_bytes, 1),
     )
     rank = {node: place for place, node in enumerate(cheapest_first)}
+    stays = [rank[i] for i in sorted(graph.computed_once)]
     knapsack = _Knapsack(graph, cheapest_first)
     live = np.zeros(len(graph), dtype=np.bool_)
     live_bytes = 0
@@ -81,6 +82,7 @@ def eviction_costs(graph: Graph, memory_bytes: int) -> dict[int, StageCost]:
             # All others in memory are read later, or kept.
             idle = live.copy()
             idle[[rank[i] for i in (*graph.inputs[t], t)]] = False
+            idle[stays] = False
             costs[t] = StageCost(excess_bytes, knapsack.cost_ns(idle, excess_bytes))
         gone = [i for i in (*graph.inputs[t], t) if last_use[i] <= t]
         live[[rank[i] for i in gone]] = False

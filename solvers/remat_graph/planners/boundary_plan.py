@@ -49,7 +49,8 @@ class PlanBoundary:
     def computations(self, saved: Collection[int]) -> list[int]:
         r"""Return the computations of the plan, which `GraphSchedule.from_computations` takes.
 
-        Values of kept nodes stay in any case. :math:`O(n + |E|)`.
+        Values of kept nodes stay in any case, and those of nodes that are computed once.
+        :math:`O(n + |E|)`.
 
         Parameters
         ----------
@@ -66,7 +67,8 @@ class PlanBoundary:
         present = bytearray(len(graph))
         for i in forward:
             # An operator with several results has no value that could be saved: they have.
-            present[i] = graph.nodes[i].has_value and (i in saved or graph.nodes[i].keep)
+            stays = i in saved or graph.nodes[i].keep or i in graph.computed_once
+            present[i] = graph.nodes[i].has_value and stays
         sequence = forward
         for i in range(len(graph)):
             if self._backward[i]:

@@ -21,8 +21,8 @@ Differences
 -----------
 * In HLO there may be two copies of a value at once, and each reads its own operands. Here a value
   is in memory once, and is that of the last computation; the memory is never more.
-* Every operation may be computed again, products and random operators too. In XLA those that were
-  rewritten to library calls may not.
+* Every operation may be computed again, products and random operators too, but those that are
+  computed once (`Graph.computed_once`). In XLA those that were rewritten to library calls may not.
 * The limit is the memory; XLA takes the size of all results from it, since the caller has them.
   A block is looked for whatever the effort (``block_rematerialization_factor``).
 * Compression and copies to the host are other strategies of the pass, and are left out.
@@ -140,7 +140,9 @@ class GreedyPass:
         self._memory_bytes = memory_bytes
         self._largest_block = largest_block
         self._size = [node.output_bytes for node in graph.nodes]
-        self._items = [_Item(node) for node in range(len(graph))]
+        self._items = [
+            _Item(node, is_denied=node in graph.computed_once) for node in range(len(graph))
+        ]
         for item in self._items:
             item.operands = [self._items[source] for source in graph.inputs[item.node]]
             item.users = [self._items[user] for user in graph.users[item.node]]

@@ -119,12 +119,18 @@ class NoSavedValues:
 
 
 def candidates(graph: Graph) -> frozenset[int]:
-    """Return the forward operators that may run again: those that something reads."""
+    """Return the forward operators that may run again: those that something reads.
+
+    None that is computed once (`Graph.computed_once`) is among them.
+    """
     read = {graph.operators[source] for inputs in graph.inputs for source in inputs}
     return frozenset(
         node
         for node in range(len(graph))
-        if graph.operators[node] == node and not is_late(graph, node) and node in read
+        if graph.operators[node] == node
+        and not is_late(graph, node)
+        and node in read
+        and node not in graph.computed_once
     )
 
 

@@ -72,6 +72,10 @@ From the reduced graph, :math:`k` becomes :math:`i, k`. If :math:`F` is not empt
 first brought to one reading of :math:`F`, whose only user is :math:`k` there. For staged schedules
 :math:`k` must be the next node and in the prefix, so that they lose no stage that they need.
 
+A node that is computed once (`Graph.computed_once`) can be contracted as well, and what it is
+contracted with is computed once then; but :math:`C_i = 0` alone is no reason to compute such an
+:math:`i` late, for :math:`k` may be computed again from an :math:`i` that stays.
+
 Without these conditions contraction is false: where :math:`k` runs there may be no room for
 :math:`\mathrm{in}(i)`, or for the workspace of :math:`i`; and an :math:`i` that is smaller than
 :math:`k` may serve twice.
@@ -80,7 +84,8 @@ Fixings
 -------
 Facts on fastest schedules that no smaller graph can express (`WindowFixings`):
 
-**Computed once**: free values, and, if a schedule of the class takes :math:`T`, nodes with
+**Computed once**: what may not be computed again, and the readers of such a value that is
+read-once; free values, and, if a schedule of the class takes :math:`T`, nodes with
 :math:`\bar C_k > T - \sum_i C_i`: no fastest schedule computes them again.
 
 **Twins** :math:`i < j`, alike in inputs, users, duration, bytes, workspace and marks. When a
@@ -105,8 +110,10 @@ What is not done
   false: two equal blocks in a row can need different ones. Only branches that are alike in
   inputs and users have one; of these, twins are those of one node.
 * For staged schedules nothing after the prefix is taken out.
-* Graphs with operators without a value (`Node.has_value`) are left as they are: that such an
-  operator has no bytes does not make it free, nor its results.
+* Operators with several results, and these, are not reduced, nor twins, nor read-once, nor hosts:
+  that such an operator has no bytes does not make it free, a value of it does not wait in the place
+  of what it reads, and nothing else is computed within its run. That a result is computed again
+  takes at least the time of its operator. Around them reductions and fixings hold as elsewhere.
 
 The tests have a graph against each of the false ones, and compare least times with brute force.
 """
@@ -215,8 +222,6 @@ def presolve(
             expected=f"name some of {', '.join(_ALLOWED)}",
         )
     graph = problem.instance
-    if graph.results_after:
-        return _unreduced(problem, frozenset(classes))
     reducer = GraphReducer(problem, frozenset(classes), _slack_ns(problem, known_time_ns))
     while reducer.sweep():
         pass
@@ -248,23 +253,8 @@ def fixings_of(
     The parameters are those of `presolve`. A second call of `presolve` finds more reductions only
     with another known time. :math:`O(n + |E|)`.
     """
-    if problem.instance.results_after:
-        return WindowFixings()
     reducer = GraphReducer(problem, frozenset(classes), _slack_ns(problem, known_time_ns))
     return _fixings(reducer, tuple(range(len(problem.instance))))
-
-
-def _unreduced(problem: RematGraph, classes: frozenset[ScheduleClass]) -> Presolved:
-    """Return the problem as it is."""
-    return Presolved(
-        original=problem,
-        problem=problem,
-        classes=classes,
-        fixings=WindowFixings(),
-        positions=tuple(range(len(problem.instance))),
-        steps=(),
-        counts={},
-    )
 
 
 def _slack_ns(problem: RematGraph, known_time_ns: int | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import takewhile
 
 from jettison.instances.remat_graph.problem import RematGraph
@@ -59,10 +60,14 @@ class GraphReducer:
         """Try every reduction on every node; tell whether there was one."""
         before = len(self.steps)
         for node in self.graph:
-            if self.graph.nodes[node].output_bytes == 0:
+            if self.graph.nodes[node].output_bytes == 0 and node not in self.graph.in_runs:
                 self._free_value(node)
         prefix = self._prefix()
-        unread = [node for node in self.graph if self.graph.is_unread(node)]
+        unread = [
+            node
+            for node in self.graph
+            if self.graph.is_unread(node) and node not in self.graph.in_runs
+        ]
         # The last one stays, and takes the durations of the others.
         for node in unread[:-1]:
             self._take_out(node, unread[-1], prefix)
@@ -119,12 +124,12 @@ class GraphReducer:
         graph = self.graph
         inputs, during_bytes = graph.inputs[node], graph.during_bytes(node)
         host = graph.after(node)
-        if host is not None:
+        if host is not None and host not in graph.in_runs:
             fits = during_bytes <= graph.during_bytes(host)
             if fits and inputs <= graph.inputs[host]:
                 return BesideHost(node, host, before=True)
         host = graph.before(node)
-        if host is not None:
+        if host is not None and host not in graph.in_runs:
             fits = during_bytes <= graph.nodes[host].workspace_bytes
             fits_instead = graph.is_unread(host) and during_bytes <= graph.during_bytes(host)
             if (fits and inputs <= graph.inputs[host] | {host}) or (
@@ -137,13 +142,20 @@ class GraphReducer:
         """Return the nodes that no fastest schedule computes again."""
         graph = self.graph
         found: set[int] = set()
-        again_ns: dict[int, int] = {}
+        again_ns: dict[int, float] = {}
         for node in graph:
             again_ns[node] = graph.nodes[node].duration_ns + sum(
                 again_ns[source] for source in graph.inputs[node] if graph.is_read_once(source)
             )
-            is_free = graph.nodes[node].output_bytes == 0
-            if is_free or graph.is_unread(node) or again_ns[node] > self._slack_ns:
+            operator = self._problem.instance.operators[node]
+            if node in graph.in_runs and operator != node:
+                # It is made with its operator only.
+                again_ns[node] = again_ns[operator]
+            if not graph.nodes[node].again:
+                again_ns[node] = math.inf
+            is_free = graph.nodes[node].output_bytes == 0 and graph.nodes[node].has_value
+            is_long = math.isinf(again_ns[node]) or again_ns[node] > self._slack_ns
+            if is_free or graph.is_unread(node) or is_long:
                 found.add(node)
         return frozenset(found)
 
@@ -151,9 +163,11 @@ class GraphReducer:
         """Merge a node into its only reader if one of both forms allows it."""
         graph = self.graph
         this = graph.nodes[node]
-        if this.keep or len(graph.users[node]) != 1:
+        if this.keep or len(graph.users[node]) != 1 or node in graph.in_runs:
             return
         (reader,) = graph.users[node]
+        if reader in graph.in_runs:
+            return
         if self._in_order and graph.after(node) != reader:
             return
         if self._staged and reader not in prefix:
@@ -176,7 +190,8 @@ class GraphReducer:
         graph = self.graph
         this = graph.nodes[node]
         lost = graph.inputs[node] - graph.inputs[reader]
-        as_often = graph.is_read_once(node) or this.duration_ns == 0 or reader in once
+        costs_nothing = this.duration_ns == 0 and this.again
+        as_often = graph.is_read_once(node) or costs_nothing or reader in once
         return (
             as_often
             and all(graph.nodes[source].output_bytes == 0 for source in lost)
@@ -207,6 +222,8 @@ class GraphReducer:
         latest: dict[tuple[object, ...], int] = {}
         found: list[tuple[int, int]] = []
         for node in graph:
+            if node in graph.in_runs:
+                continue
             this = graph.nodes[node]
             family = (
                 frozenset(graph.inputs[node]),
@@ -215,6 +232,7 @@ class GraphReducer:
                 this.output_bytes,
                 this.workspace_bytes,
                 this.keep,
+                this.again,
             )
             earlier = latest.get(family)
             if earlier is not None and (not self._staged or graph.before(node) == earlier):

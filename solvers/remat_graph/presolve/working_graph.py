@@ -20,13 +20,24 @@ class WorkingGraph:
     ----------
     inputs, users
         Neighbours of each node that is left.
+    in_runs
+        Operators with several results, and these, which no reduction touches.
     nodes
         The other fields of each node; their inputs are out of date.
     """
 
     def __init__(self, graph: Graph) -> None:
-        # An operator may be merged with others: what is left of it has no results of its own.
-        self.nodes: list[Node] = [replace(node, result_of=None) for node in graph.nodes]
+        self.in_runs = frozenset(
+            place
+            for operator, results in graph.results_after.items()
+            for place in (operator, *results)
+        )
+        # An operator may be merged with others: what is left of it has no results of its own. Those
+        # that are made by an operator without a value stay as they are.
+        self.nodes: list[Node] = [
+            node if place in self.in_runs else replace(node, result_of=None)
+            for place, node in enumerate(graph.nodes)
+        ]
         self.inputs = [set(inputs) for inputs in graph.inputs]
         self.users = [set(users) for users in graph.users]
         count = len(graph)
@@ -63,9 +74,11 @@ class WorkingGraph:
 
         It has one reader, whose value can stay in its place.
         """
-        if len(self.users[node]) != 1 or self.nodes[node].keep:
+        if len(self.users[node]) != 1 or self.nodes[node].keep or node in self.in_runs:
             return False
         (reader,) = self.users[node]
+        if reader in self.in_runs:
+            return False
         return self.nodes[reader].output_bytes <= self.nodes[node].output_bytes
 
     def change(self, node: int, **fields: int | bool) -> None:
@@ -100,6 +113,7 @@ class WorkingGraph:
             reader,
             duration_ns=self.nodes[reader].duration_ns + self.nodes[node].duration_ns,
             workspace_bytes=workspace_bytes,
+            again=self.nodes[reader].again and self.nodes[node].again,
         )
         self.remove(node)
         return reader

@@ -135,7 +135,8 @@ class OffloadedSetSearch:
         self._link = link
         self._params = params
         self._forward = check_forward_first(graph)
-        self._never = frozenset(never_again)
+        once = (node for node in graph.computed_once if node < self._forward)
+        self._never = frozenset((*never_again, *once))
         self._may = frozenset(can_be_saved) | self._never
         self._moves = frozenset(
             i for i in self._may - frozenset(never_moved) if not graph.nodes[i].keep

@@ -99,7 +99,8 @@ class SavedSetSearch:
     can_be_saved
         Forward nodes that may be saved.
     never_again
-        Those among them that may not be computed again, and are saved wherever they are needed.
+        Those among them that may not be computed again, and are saved wherever they are needed; so
+        are those of `Graph.computed_once`.
     params
         Parameters.
 
@@ -119,9 +120,10 @@ class SavedSetSearch:
     ) -> None:
         self._graph = graph
         self._memory_bytes = memory_bytes
-        self._never = frozenset(never_again)
         self._params = params
         self._forward = check_forward_first(graph)
+        once = (node for node in graph.computed_once if node < self._forward)
+        self._never = frozenset((*never_again, *once))
         self._all = frozenset(range(self._forward))
         self._may = sorted(set(can_be_saved) | self._never)
         self._choices = [node for node in self._may if node not in self._never]

@@ -26,6 +26,7 @@ from tests.drawing.graphs import random_graph
 from tests.each import each
 from tests.remat_graph.mirrored_layers import training_step
 from tests.remat_graph.oracles.brute_force import least_staged_memory_bytes, least_staged_time_ns
+from tests.remat_graph.result_graphs import graph_of_runs
 
 # a must stay, or be recomputed, until b and c are there. Dropped after its own stage and computed
 # again when only c (8 bytes) is left, it needs 13 bytes; no node alone needs more than 9.
@@ -206,6 +207,8 @@ def kernel(**changed: object) -> _kernels.RematAnneal:
         "output_bytes": np.full(3, 2, np.int64),
         "workspace_bytes": np.zeros(3, np.int64),
         "keep": np.zeros(3, np.uint8),
+        "again": np.ones(3, np.uint8),
+        "run_of": np.full(3, -1, np.int32),
         "input_start": np.array([0, 0, 1, 2], np.int32),
         "inputs": np.array([0, 1], np.int32),
         "memory_bytes": 4,
@@ -232,6 +235,12 @@ def test_a_schedule_that_needs_no_search_is_there_before_it() -> None:
         {"duration_ns": np.full(3, 2**58, np.int64)},
         {"output_bytes": np.full(3, 2**59, np.int64)},
         {"keep": np.zeros(2, np.uint8)},
+        {"again": np.ones(2, np.uint8)},
+        {"run_of": np.full(2, -1, np.int32)},
+        # Node 0 is no operator with several results; node 2 does not read it; node 2 is behind.
+        {"run_of": np.array([-1, 0, -1], np.int32)},
+        {"run_of": np.array([0, 0, 0], np.int32)},
+        {"run_of": np.array([-1, 2, 2], np.int32)},
         {"input_start": np.array([0, 1, 1, 2], np.int32)},
         {"input_start": np.array([0, 2, 1, 2], np.int32)},
         {"input_start": np.array([1, 1, 1, 2], np.int32)},
@@ -246,6 +255,26 @@ def test_a_schedule_that_needs_no_search_is_there_before_it() -> None:
 def test_the_kernel_refuses_what_would_read_past_its_arrays(changed: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"."):
         kernel(**changed)
+
+
+def test_results_of_an_operator_come_again_in_its_runs_only() -> None:
+    repeated = 0
+    for seed in range(6):
+        graph = graph_of_runs(seed, 40)
+        least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes
+        problem = RematGraph(graph, least + 3 * (most - least) // 4)
+        search = annealing_of(problem, 1, graph.base_time_ns, rounds=2)
+        search.run(20_000)
+        if search.time_ns is None:
+            continue
+        schedule = GraphSchedule.from_computations(graph, search.computations)
+        replay = schedule.replay(graph, problem.memory_bytes)
+        # Nothing was left out by the schedule: each computation is read.
+        assert (replay.valid, replay.time_ns) == (True, search.time_ns), seed
+        assert ScheduleClass.STAGED.covers(replay.schedule_class), seed
+        again = len(schedule.computations) - len(graph)
+        repeated += again > 1
+    assert repeated > 2
 
 
 # f0 f1 f2 f3 b3 b2 b1 b0 take 12 ns. Here f0 and f1 come again before b1, and f0 before b0, which
@@ -358,6 +387,8 @@ def test_ctrl_c_stops_the_kernel() -> None:
         output_bytes=np.ones(count, np.int64),
         workspace_bytes=np.zeros(count, np.int64),
         keep=np.ones(count, np.uint8),
+        again=np.ones(count, np.uint8),
+        run_of=np.full(count, -1, np.int32),
         input_start=np.zeros(count + 1, np.int32),
         inputs=np.zeros(0, np.int32),
         memory_bytes=10,

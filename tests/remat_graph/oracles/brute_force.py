@@ -6,7 +6,8 @@ is in memory, or compute a node whose inputs are in memory. That takes what is i
 moment, the output and the workspace. At the end every node has been computed and the values of the
 kept nodes are in memory.
 
-A node whose value is in memory is never computed: that costs time and memory and changes nothing.
+A node whose value is in memory is never computed: that costs time and memory and changes nothing. A
+node that is computed once (`again` is false) is not computed when it has been before.
 """
 
 from __future__ import annotations
@@ -179,9 +180,18 @@ def _frees(graph: Graph, state: State) -> Iterator[Move]:
 def _compute(graph: Graph, state: State, i: int, progress: Hashable) -> Iterator[Move]:
     node = graph.nodes[i]
     inputs = {j for j, other in enumerate(graph.nodes) if other.name in node.inputs}
-    if i not in state.resident and inputs <= state.resident:
+    may_run = node.again or not _has_run(state, i)
+    if may_run and i not in state.resident and inputs <= state.resident:
         during_bytes = _stored(graph, state) + node.output_bytes + node.workspace_bytes
         yield Move(State(state.resident | {i}, progress), node.duration_ns, during_bytes)
+
+
+def _has_run(state: State, i: int) -> bool:
+    progress = state.progress[0] if isinstance(state.progress, tuple) else state.progress
+    if isinstance(progress, frozenset):
+        return i in progress
+    assert isinstance(progress, int)
+    return i < progress
 
 
 def _stored(graph: Graph, state: State) -> int:

@@ -1,8 +1,8 @@
 """Least time of tiny graphs whose operators have several results, by search over sets in memory.
 
 A state is the set of values in memory and what has run. At each moment a value may be dropped, or
-an operator run whose inputs are in memory: that takes what is there, its workspace and its value,
-if it has one; of its results, which are part of the workspace, any set is there afterwards. In the
+an operator run whose inputs are in memory, if it may run again or has not run: that takes what is
+there, its workspace and all of its results, of which any set is there afterwards. In the
 end every operator has run and the kept values are there. Written from that definition, from the
 names in the JSON of a graph: it shares nothing with graphs, schedules, replays or methods.
 """
@@ -20,13 +20,13 @@ Values = frozenset[str]
 
 @dataclass(frozen=True)
 class Run:
-    """Operator: what it reads, and the bytes of what it makes; the workspace includes results."""
+    """Operator: its needs in bytes, what it reads and makes, and whether it may run again."""
 
     duration_ns: int
-    workspace_bytes: int
+    needed_bytes: int
     inputs: Values
-    own: Values
     results: Values
+    again: bool
 
 
 def least_time_of_runs_ns(
@@ -37,16 +37,22 @@ def least_time_of_runs_ns(
     In staged schedules an operator with all of its results is one stage.
     """
     nodes: Sequence[Mapping[str, Any]] = document["nodes"]
-    sizes = {node["name"]: node["output_bytes"] for node in nodes}
-    kept = frozenset(node["name"] for node in nodes if node["keep"])
     runs = []
+    sizes: dict[str, int] = {}
+    kept: Values = frozenset()
     for node in nodes:
-        if "result_of" not in node:
-            has_value = node.get("has_value", True)
-            made = frozenset(n["name"] for n in nodes if n.get("result_of") == node["name"])
-            inputs = frozenset(node["inputs"])
-            own = frozenset([node["name"]] if has_value else [])
-            runs.append(Run(node["duration_ns"], node["workspace_bytes"], inputs, own, made))
+        made = node.get("results", [node])
+        sizes |= {value["name"]: value["output_bytes"] for value in made}
+        kept |= {value["name"] for value in made if value.get("keep", False)}
+        runs.append(
+            Run(
+                node["duration_ns"],
+                node["workspace_bytes"] + sum(value["output_bytes"] for value in made),
+                frozenset(node["inputs"]),
+                frozenset(value["name"] for value in made),
+                node.get("again", True),
+            )
+        )
     start: Any = (0, -1) if staged else frozenset()
     finished: Any = (len(runs), -1) if staged else frozenset(range(len(runs)))
     number = count()
@@ -64,11 +70,11 @@ def least_time_of_runs_ns(
         stored_bytes = sum(sizes[value] for value in there)
         for place, after in _next_runs(progress, len(runs), staged):
             run = runs[place]
-            own_bytes = sum(sizes[value] for value in run.own)
-            needed_bytes = stored_bytes + own_bytes + run.workspace_bytes
-            if run.inputs <= there and needed_bytes <= memory_bytes:
+            if not run.again and _has_run(progress, place):
+                continue
+            if run.inputs <= there and stored_bytes + run.needed_bytes <= memory_bytes:
                 for some in _subsets(run.results):
-                    held = there | run.own | some
+                    held = there | some
                     heapq.heappush(queue, (time_ns + run.duration_ns, next(number), held, after))
     return None
 
@@ -82,6 +88,10 @@ def _next_runs(progress: Any, runs: int, staged: bool) -> Iterator[tuple[int, An
     if frontier < runs:
         yield from ((place, (frontier, place)) for place in range(previous + 1, frontier))
         yield frontier, (frontier + 1, -1)
+
+
+def _has_run(progress: Any, place: int) -> bool:
+    return place < progress[0] if isinstance(progress, tuple) else place in progress
 
 
 def _subsets(values: Values) -> Iterator[Values]:

@@ -23,6 +23,7 @@ from jettison.instances.profilers.torch_graphs.fused.optimizers import (
     Hyperparameters,
     fused_optimizer,
 )
+from jettison.instances.profilers.torch_graphs.graph_assembly import traced_node
 from jettison.instances.profilers.torch_graphs.graph_calls import TraceRegisters
 from jettison.instances.profilers.torch_graphs.operation_reader import (
     is_random,
@@ -151,17 +152,7 @@ class FusedProgram:
     ) -> Graph:
         """Return the graph of the operators; without durations where none are given."""
         nodes = [
-            Node(
-                name=item.name,
-                duration_ns=0 if spreads is None else spreads[item.name][1],
-                output_bytes=item.output_bytes,
-                inputs=item.inputs,
-                workspace_bytes=item.workspace_bytes,
-                backward=item.backward,
-                keep=item.keep,
-                result_of=item.inputs[0] if item.is_selection else None,
-                operator_name=item.operator_name,
-            )
+            traced_node(item, 0 if spreads is None else spreads[item.name][1])
             for item in self.traced.operations
         ]
         for gradient in self.gradients:

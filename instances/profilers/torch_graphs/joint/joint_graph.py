@@ -8,7 +8,7 @@ An operator that an output of the forward pass needs is *forward*, and so is one
 numbers; all others are *backward*. Of those, the ones that need no tangent run right before their
 first reader. Views are no operators, as in `traced_step`. Of an operator with several results that
 something reads, each result has a life of its own: the operator is a node without a value, and its
-results follow it (`Node.has_value`).
+results follow it (`Node.results`).
 
 Primals are resident and not counted. What else is there and no node of the graph is in
 `JointGraph.reserve_bytes`, as if it were there from the beginning:
@@ -23,17 +23,14 @@ The state of the generator is kept for operators that draw random numbers again
 (`JointGraph.states_bytes`), some kilobytes on a CPU.
 
 An output that is not small is kept: it is in memory from its first computation to the end, since
-the user has it. No schedule gains by freeing it in between, as the memory would not be free. For
-this its operator is as dear in the graph that is solved as the whole step is (`to_solve`); a
-schedule that runs it once has the same time in `graph`.
+the user has it, and freeing it in between would free no memory. So its operator is computed once,
+in every schedule (`Node.again`).
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, fx
@@ -51,12 +48,11 @@ from jettison.instances.profilers.torch_graphs.operation_reader import (
     TracedOperation,
     all_needed,
     is_random,
-    operator_name,
     source_of,
 )
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.profilers.torch_graphs.operator_memory import OperatorMemory, TracedMemory
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph, Node, OperatorResult
 
 # An output below this share of what all results have together is small.
 _SMALL_SHARE = 1000
@@ -82,7 +78,8 @@ class JointGraph:
     ends
         Inputs and outputs.
     once
-        Positions of the nodes that the user holds: outputs that are not small.
+        Positions of the nodes that the user holds: outputs that are not small, whose operators are
+        computed once.
     reserve_bytes
         Memory for what is no node, as the module says.
     """
@@ -107,26 +104,6 @@ class JointGraph:
         owners = self.owners if repeated is None else [self.owners[node] for node in repeated]
         drawn = {owner for owner, _ in owners if is_random(self.operations[owner].node)}
         return sum(state_bytes(self.operations[owner].node) for owner in drawn)
-
-    @cached_property
-    def penalty_ns(self) -> int:
-        """Time that `to_solve` adds to the operator of each node in `once`."""
-        return self.graph.base_time_ns + 1
-
-    @cached_property
-    def penalised(self) -> tuple[int, ...]:
-        """Positions of the operators that may run once only."""
-        return tuple(sorted({self.graph.operators[node] for node in self.once}))
-
-    @cached_property
-    def to_solve(self) -> Graph:
-        """The instance with the penalty of those operators added."""
-        nodes = list(self.graph.nodes)
-        for node in self.penalised:
-            nodes[node] = replace(
-                nodes[node], duration_ns=nodes[node].duration_ns + self.penalty_ns
-            )
-        return replace(self.graph, nodes=tuple(nodes))
 
 
 def read_joint_graph(
@@ -283,37 +260,38 @@ class _Assembly:
 
     def _add(self, position: int, item: TracedOperation, duration_ns: int) -> None:
         is_one = len(item.stored) < 2
-        self.nodes.append(
-            Node(
-                name=item.name,
-                duration_ns=duration_ns,
-                output_bytes=item.output_bytes if is_one else 0,
-                inputs=self._inputs(item),
-                workspace_bytes=item.workspace_bytes + (0 if is_one else item.output_bytes),
-                backward=item.backward,
-                keep=is_one and any((item.node, place) in self._kept for place in item.stored),
-                has_value=is_one,
-                operator_name=item.operator_name,
-            )
-        )
-        self.owners.append((position, None))
-        for place in item.stored:
-            source = (item.node, place)
-            self._name_of[source] = item.name if is_one else f"{item.name}.{place}"
-            if not is_one:
-                self.nodes.append(
-                    Node(
-                        name=self._name_of[source],
-                        duration_ns=0,
-                        output_bytes=source_bytes(source),
-                        inputs=(item.name,),
-                        backward=item.backward,
-                        keep=source in self._kept,
-                        result_of=item.name,
-                        operator_name=operator_name(operator.getitem),
-                    )
+        is_held = any((item.node, place) in self._large_outputs for place in item.stored)
+        sources = [(item.node, place) for place in item.stored]
+        inputs = self._inputs(item)
+        for source in sources:
+            self._name_of[source] = item.name if is_one else f"{item.name}.{source[1]}"
+        node = Node(
+            name=item.name,
+            duration_ns=duration_ns,
+            output_bytes=item.output_bytes if is_one else 0,
+            inputs=inputs,
+            # Measured results may be larger than they are.
+            workspace_bytes=item.workspace_bytes
+            + (0 if is_one else item.output_bytes - sum(map(source_bytes, sources))),
+            backward=item.backward,
+            keep=is_one and any(source in self._kept for source in sources),
+            operator_name=item.operator_name,
+            again=item.backward or not is_held,
+            results=()
+            if is_one
+            else tuple(
+                OperatorResult(
+                    name=self._name_of[source],
+                    output_bytes=source_bytes(source),
+                    keep=source in self._kept,
                 )
-                self.owners.append((position, place))
+                for source in sources
+            ),
+        )
+        self.nodes += node.run()
+        self.owners.append((position, None))
+        if not is_one:
+            self.owners += [(position, place) for place in item.stored]
 
     def _inputs(self, item: TracedOperation) -> tuple[str, ...]:
         sources = [source_of(argument) for argument in item.node.all_input_nodes]
