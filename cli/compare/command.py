@@ -104,7 +104,7 @@ def compare(
         line.close()
     if plot is not None:
         from jettison.schedules.core.picture_file import save_figure
-        from jettison.studies.compare_plot import plot_compare
+        from jettison.studies.comparison.plot import plot_compare
 
         save_figure(plot_compare(results), plot)
     columns = [[result for result in results if result.problem == one] for one in problems]

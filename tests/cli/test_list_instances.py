@@ -54,9 +54,9 @@ def test_filters_are_all_asked_for_together(terminal: Terminal) -> None:
     [
         (
             ("--device", "A10"),
-            "error: device: 'A10' is the device of none of these instances; choose one of: A100, "
-            "A100 40 GB, A100-40, A100-80, CPU, GH-96, GPU, NVIDIA H200, RTX-2080, RTX-3090, "
-            "Titan-RTX, V100, V100 16 GB, V100-16, V100-32\n",
+            "error: device: 'A10' is the device of none of these instances; write A100, A100 40 GB "
+            "or A100-40, or choose one of: A100, A100 40 GB, A100-40, A100-80, CPU, GH-96, GPU, "
+            "NVIDIA H200, RTX-2080, RTX-3090, Titan-RTX, V100, V100 16 GB, V100-16, V100-32\n",
         ),
         (
             ("--kind", "chian"),

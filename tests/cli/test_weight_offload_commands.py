@@ -80,7 +80,7 @@ def test_a_table_says_what_is_waited_for(weights: Terminal) -> None:
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert lines["link"].strip() == "1 GB/s each way"
     # 600 of 72 ns.
-    assert lines["time"].strip() == "672 ns (+833.33 % over no waiting)"
+    assert lines["time"].strip() == "672 ns (+833.3 % over no waiting)"
 
 
 def test_a_plan_for_a_full_duplex_link_breaks_rules_on_a_shared_one(weights: Terminal) -> None:

@@ -129,7 +129,7 @@ def test_a_path_can_be_checked_before_there_is_a_picture(tmp_path: Path) -> None
 def test_matplotlib_loads_when_a_picture_is_drawn_and_pyplot_never(tmp_path: Path) -> None:
     code = f"""
 import sys
-from jettison.studies.compare_plot import plot_compare
+from jettison.studies.comparison.plot import plot_compare
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.schedules.remat_chain.grid import plot_chain_grid
 from jettison.schedules.remat_chain.schedule import ChainSchedule

@@ -14,7 +14,7 @@ import pytest
 import jettison as jt
 from jettison.instances.catalog import bundled_instances
 from jettison.solvers.core.registry import PROBLEM_KINDS
-from jettison.studies.compared_run import compared_runs
+from jettison.studies.comparison.run import compared_runs
 from tests.tiny import UNIFORM
 
 ROOT = Path(__file__).parent.parent.parent

@@ -29,8 +29,8 @@ from jettison.solvers.remat_chain.baselines import (
     store_all_schedule,
 )
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
-from jettison.studies.compare_plot import BoundStep, bound_steps, plot_compare
-from jettison.studies.compared_run import compared_runs
+from jettison.studies.comparison.plot import BoundStep, bound_steps, plot_compare
+from jettison.studies.comparison.run import compared_runs
 from tests.tiny import EQUAL_LAYERS, LADDER, UNEVEN, UNIFORM
 
 # UNIFORM: six layers of 2 + 3 ns and a loss of 1 + 1 ns; saving everything takes 15 bytes.

@@ -25,7 +25,7 @@ from jettison.schedules.core.picture_style import (
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.registry import find_kind
 from jettison.solvers.core.result import Result
-from jettison.studies.compared_run import ComparedRun, compared_runs
+from jettison.studies.comparison.run import ComparedRun, compared_runs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,1 @@
+../../columns/generate.py
