@@ -17,12 +17,13 @@ bool LocalSearch<Number>::sweep_nodes(double temperature, Budget& budget) {
     for (std::size_t number = 0; number < nodes_.size(); ++number) {
         const Index i = nodes_[static_cast<std::size_t>(random() * double(nodes_.size()))];
         const Node<Number>& node = graph_.nodes[i];
-        if (!budget.spend(pairs_around(i))) return false;
+        if (!spend(2 * pairs_around(i), budget)) return false;
         if (node.size() == 1) continue;
         find_energy(i, nullptr);
         for (const Part<Number>& part : node.parts) {
             const Number own = part.usage[chosen_[i]];
             const double room = room_.least(part.first, part.end) + double(own);
+            row_work_ += 64 + double(part.end - part.first) / 64;
             for (Index a = 0; a < node.size(); ++a) {
                 if (part.usage[a] > own && double(part.usage[a]) > room) energy_[a] = infinite;
             }
@@ -44,7 +45,6 @@ bool LocalSearch<Number>::sweep_nodes(double temperature, Budget& budget) {
         if (best == chosen_[i]) continue;
         cost_ += energy_[best] - present;
         move(i, best);
-        if (cost_ < best_cost_ - 0.5) offer();
     }
     return true;
 }
@@ -172,12 +172,12 @@ bool LocalSearch<Number>::move_tree(double temperature, Budget& budget) {
                 for (std::size_t m = 0; m < tree_.size(); ++m) move(tree_[m].node, answer_[m]);
             } else {
                 cost_ += more;
-                if (cost_ < best_cost_ - 0.5) offer();
             }
         }
     }
     for (const Member& member : tree_) in_tree_[member.node] = 0;
-    return budget.spend(work * 2);
+    row_work_ += double(graph_.capacity.size()) / 64;
+    return spend(work * 2, budget);
 }
 
 template <typename Number>
@@ -200,9 +200,15 @@ void LocalSearch<Number>::anneal(Budget& budget) {
                                            ? 0.0
                                            : typical_ * rules_.first_temperature *
                                                  std::pow(rules_.last_temperature, share);
-            if (!sweep_nodes(temperature, budget)) return;
-            for (std::size_t tree = 0; tree < trees; ++tree) {
-                if (!move_tree(temperature, budget)) return;
+            bool has_time = sweep_nodes(temperature, budget);
+            for (std::size_t tree = 0; tree < trees && has_time; ++tree) {
+                has_time = move_tree(temperature, budget);
+            }
+            ++sweeps_without_gain_;
+            if (cost_ < best_cost_ - 0.5 && offer()) sweeps_without_gain_ = 0;
+            if (!has_time) {
+                ++sweep_;
+                return;
             }
         }
         sweep_ = 0;

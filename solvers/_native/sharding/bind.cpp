@@ -1,4 +1,4 @@
-#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -290,6 +290,7 @@ void bind_kind(nb::module_& m, const char* graph_name, const char* bound_name,
         .def("best", &Search::best)
         .def("best_cost", &Search::best_cost)
         .def("has_best", &Search::has_best)
+        .def("sweeps_without_gain", &Search::sweeps_without_gain)
         .def("chosen", &Search::chosen);
 }
 

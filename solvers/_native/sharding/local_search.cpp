@@ -102,9 +102,18 @@ template <typename Number>
 void LocalSearch<Number>::move(Index number, Index strategy) {
     for (const Part<Number>& part : graph_.nodes[number].parts) {
         const double more = double(part.usage[strategy]) - double(part.usage[chosen_[number]]);
-        if (more != 0) room_.take(part.first, part.end, more);
+        if (more == 0) continue;
+        room_.take(part.first, part.end, more);
+        row_work_ += double(part.end - part.first) + 128;
     }
     chosen_[number] = strategy;
+}
+
+template <typename Number>
+bool LocalSearch<Number>::spend(double pairs, Budget& budget) {
+    const double work = pairs + row_work_;
+    row_work_ = 0;
+    return budget.spend(work);
 }
 
 template <typename Number>
@@ -209,7 +218,7 @@ bool LocalSearch<Number>::sweep_to_repair(Budget& budget, bool& is_valid) {
                 energy_[a] += over;
             }
         }
-        if (!budget.spend(work)) return false;
+        if (!spend(work, budget)) return false;
         const auto best = std::min_element(energy_.begin(), energy_.end());
         // On ties the present strategy stays, so that descent ends.
         if (*best >= energy_[chosen_[number]]) continue;

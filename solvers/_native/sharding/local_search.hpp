@@ -45,6 +45,8 @@ public:
     // Anneals until the budget is over; begins from a choice that breaks no rule.
     void anneal(Budget& budget);
 
+    // Sweeps of annealing since the best choice was found.
+    std::int64_t sweeps_without_gain() const { return sweeps_without_gain_; }
     bool has_best() const { return !best_.empty() || nodes_.empty(); }
     double best_cost() const { return best_cost_; }
     const std::vector<Index>& best() const { return best_; }
@@ -66,6 +68,7 @@ private:
     void find_energy(Index node, const Mask* but);
     double pairs_around(Index node) const;
     void move(Index node, Index strategy);
+    bool spend(double pairs, Budget& budget);
     bool sweep_to_repair(Budget& budget, bool& is_valid);
     bool sweep_nodes(double temperature, Budget& budget);
     bool move_tree(double temperature, Budget& budget);
@@ -91,6 +94,9 @@ private:
     std::vector<Index> best_;
     std::int32_t round_ = 0;
     std::int32_t sweep_ = 0;
+    std::int64_t sweeps_without_gain_ = 0;
+    // Rows looked at since this was last counted as work.
+    double row_work_ = 0;
     double typical_ = -1;
     double price_share_ = 1;
     // Of `move_tree`.

@@ -213,7 +213,7 @@ bool MessageBound<Number>::pass(bool is_forward, Budget& budget) {
             value += least;
             pairs += double(from.size * to.size);
         }
-        if (!budget.spend(pairs / 4)) return false;
+        if (!budget.spend(2 * pairs)) return false;
     }
     if (!is_forward) pass_value_ = value;
     return true;
