@@ -112,13 +112,16 @@ class DescentParams(MessageParams):
         Sweeps of best moves, at most, until a choice breaks no rule.
     weight_growth
         Factor by which the weight of a broken rule grows after a sweep.
+    over_growth
+        Factor by which the price of a byte above the memory changes after a sweep of annealing.
     round_sweeps
         Sweeps of the first round of annealing, in which the temperature falls.
     round_growth
         Factor by which the next round is longer.
     first_temperature
-        Temperature at which a round begins, as a share of the typical difference between costs of
-        the strategies of a node.
+        Temperature at which the hottest rounds begin, as a share of the cost of the best choice for
+        each node. Others begin at a quarter of it, a sixteenth and so on: each round draws one of
+        six scales, those more often that brought gains.
     last_temperature
         Share of its first temperature to which a round falls.
     tree_nodes
@@ -128,9 +131,10 @@ class DescentParams(MessageParams):
     share_of_reductions: float = 0.4
     repair_sweeps: int = 200
     weight_growth: float = 2.0
+    over_growth: float = 1.1
     round_sweeps: int = 30
-    round_growth: float = 1.4
-    first_temperature: float = 0.03
+    round_growth: float = 1.1
+    first_temperature: float = 1.0
     last_temperature: float = 0.01
     tree_nodes: int = 30
 

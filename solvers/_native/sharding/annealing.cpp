@@ -8,6 +8,12 @@ namespace {
 
 constexpr double infinite = 1e30;
 constexpr double unreachable = 1e27;
+// Sweeps at the end of a round that only go down.
+constexpr double cold_sweeps = 5;
+// Between the temperatures of two scales.
+constexpr double scale_ratio = 4;
+// How likely a scale is drawn that brought no gain.
+constexpr double least_score = 0.1;
 
 }  // namespace
 
@@ -20,20 +26,22 @@ bool LocalSearch<Number>::sweep_nodes(double temperature, Budget& budget) {
         if (!spend(2 * pairs_around(i), budget)) return false;
         if (node.size() == 1) continue;
         find_energy(i, nullptr);
+        over_.assign(node.cost.size(), 0.0);
         for (const Part<Number>& part : node.parts) {
-            const Number own = part.usage[chosen_[i]];
-            const double room = room_.least(part.first, part.end) + double(own);
+            const double own = double(part.usage[chosen_[i]]);
+            const double room = room_.least(part.first, part.end) + own;
             row_work_ += 64 + double(part.end - part.first) / 64;
             for (Index a = 0; a < node.size(); ++a) {
-                if (part.usage[a] > own && double(part.usage[a]) > room) energy_[a] = infinite;
+                const double over = double(part.usage[a]) - room;
+                if (over > 0) over_[a] += is_soft_ ? over * over_weight_ : infinite;
             }
         }
         const double present = energy_[chosen_[i]];
         Index best = chosen_[i];
         double best_weighted = infinite;
         for (Index a = 0; a < node.size(); ++a) {
-            if (energy_[a] >= unreachable) continue;
-            double weighted = energy_[a];
+            if (energy_[a] + over_[a] >= unreachable) continue;
+            double weighted = energy_[a] + over_[a];
             if (!price_[i].empty()) weighted += price_share_ * price_[i][a];
             // The least of costs with Gumbel noise is a sample of the heat bath.
             if (temperature > 0) weighted -= noise(temperature);
@@ -163,12 +171,13 @@ bool LocalSearch<Number>::move_tree(double temperature, Budget& budget) {
         const bool is_accepted =
             after < unreachable && (more + price <= 0 || temperature > 0);
         if (is_accepted) {
+            const double room_before = room_.least();
             for (std::size_t m = 0; m < tree_.size(); ++m) {
                 const Index old = chosen_[tree_[m].node];
                 move(tree_[m].node, answer_[m]);
                 answer_[m] = old;
             }
-            if (room_.least() < 0) {
+            if (room_.least() < std::min(0.0, room_before)) {
                 for (std::size_t m = 0; m < tree_.size(); ++m) move(tree_[m].node, answer_[m]);
             } else {
                 cost_ += more;
@@ -180,39 +189,62 @@ bool LocalSearch<Number>::move_tree(double temperature, Budget& budget) {
     return spend(work * 2, budget);
 }
 
+// Which temperatures help differs by orders of magnitude between graphs and during a search: each
+// round draws its scale, those that brought gains more often.
+template <typename Number>
+void LocalSearch<Number>::begin_round() {
+    double all = 0;
+    for (const double score : scores_) all += score + least_score;
+    double drawn = random() * all;
+    scale_ = 0;
+    while (scale_ + 1 < scores_.size() && (drawn -= scores_[scale_] + least_score) > 0) ++scale_;
+    const double typical = std::max(1.0, std::abs(best_cost_) / double(nodes_.size()));
+    hot_ = typical * rules_.first_temperature * std::pow(scale_ratio, -double(scale_));
+    price_share_ = double(round_ % 3) / 2;
+    is_soft_ = round_ % 2 == 1;
+    if (over_weight_ <= 0) over_weight_ = typical / typical_usage();
+    round_cost_ = best_cost_;
+    chosen_ = best_;
+    count_room();
+    offer();
+}
+
+template <typename Number>
+void LocalSearch<Number>::end_round() {
+    scores_[scale_] = (scores_[scale_] + (best_cost_ < round_cost_ ? 1.0 : 0.0)) / 2;
+    sweep_ = 0;
+    ++round_;
+}
+
 template <typename Number>
 void LocalSearch<Number>::anneal(Budget& budget) {
     if (best_.empty() || nodes_.empty()) return;
-    if (typical_ < 0) typical_ = std::max(1e-9, typical_difference());
     const std::size_t trees =
         1 + nodes_.size() / static_cast<std::size_t>(std::max(1, rules_.tree_nodes));
     while (!budget.is_over()) {
+        if (sweep_ == 0) begin_round();
         const double sweeps = rules_.round_sweeps * std::pow(rules_.round_growth, round_);
-        if (sweep_ == 0) {
-            price_share_ = double(round_ % 3) / 2;
-            chosen_ = best_;
-            count_room();
-            offer();
-        }
         for (; sweep_ < sweeps; ++sweep_) {
             const double share = double(sweep_) / sweeps;
-            const double temperature = sweep_ + 3 >= sweeps
-                                           ? 0.0
-                                           : typical_ * rules_.first_temperature *
-                                                 std::pow(rules_.last_temperature, share);
+            const bool is_cold = sweep_ + cold_sweeps >= sweeps;
+            const double temperature =
+                is_cold ? 0.0 : hot_ * std::pow(rules_.last_temperature, share);
             bool has_time = sweep_nodes(temperature, budget);
             for (std::size_t tree = 0; tree < trees && has_time; ++tree) {
                 has_time = move_tree(temperature, budget);
             }
             ++sweeps_without_gain_;
-            if (cost_ < best_cost_ - 0.5 && offer()) sweeps_without_gain_ = 0;
+            const bool is_over = room_.least() < 0;
+            if (!is_over && cost_ < best_cost_ - 0.5 && offer()) sweeps_without_gain_ = 0;
+            // At the end of a round all is to fit.
+            const double growth = is_cold ? rules_.weight_growth : rules_.over_growth;
+            over_weight_ *= is_over ? growth : 1 / rules_.over_growth;
             if (!has_time) {
                 ++sweep_;
                 return;
             }
         }
-        sweep_ = 0;
-        ++round_;
+        end_round();
     }
 }
 

@@ -257,15 +257,15 @@ void bind_kind(nb::module_& m, const char* graph_name, const char* bound_name,
         }, nb::arg("graph"), nb::arg("below"));
     nb::class_<Search>(m, search_name)
         .def("__init__", [](Search* place, const Graph& graph, std::uint64_t seed,
-                            std::int32_t repair_sweeps, double weight_growth,
+                            std::int32_t repair_sweeps, double weight_growth, double over_growth,
                             std::int32_t round_sweeps, double round_growth,
                             double first_temperature, double last_temperature,
                             std::int32_t tree_nodes) {
-            new (place) Search(graph, seed, SearchRules{repair_sweeps, weight_growth, round_sweeps,
+            new (place) Search(graph, seed, SearchRules{repair_sweeps, weight_growth, over_growth, round_sweeps,
                                                         round_growth, first_temperature,
                                                         last_temperature, tree_nodes});
         }, nb::arg("graph"), nb::arg("seed"), nb::arg("repair_sweeps"), nb::arg("weight_growth"),
-             nb::arg("round_sweeps"), nb::arg("round_growth"), nb::arg("first_temperature"),
+             nb::arg("over_growth"), nb::arg("round_sweeps"), nb::arg("round_growth"), nb::arg("first_temperature"),
              nb::arg("last_temperature"), nb::arg("tree_nodes"), nb::keep_alive<1, 2>())
         .def("set_prices", &Search::set_prices, nb::arg("prices"))
         .def("begin_greedy", [](Search& search, const Limits& limits) {

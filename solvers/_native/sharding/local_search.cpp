@@ -276,6 +276,19 @@ double LocalSearch<Number>::typical_difference() {
     return sum / double(std::max<std::size_t>(1, nodes_.size()));
 }
 
+template <typename Number>
+double LocalSearch<Number>::typical_usage() const {
+    double sum = 0;
+    double parts = 0;
+    for (const Index number : nodes_) {
+        for (const Part<Number>& part : graph_.nodes[number].parts) {
+            sum += double(*std::max_element(part.usage.begin(), part.usage.end()));
+            ++parts;
+        }
+    }
+    return std::max(1.0, sum / std::max(1.0, parts));
+}
+
 template class LocalSearch<std::int64_t>;
 template class LocalSearch<Wide>;
 

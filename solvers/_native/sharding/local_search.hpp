@@ -18,10 +18,13 @@ struct SearchRules {
     std::int32_t repair_sweeps;
     // Factor by which the weight of a broken rule grows after a sweep.
     double weight_growth;
+    // The same after a sweep of annealing, for a byte above the memory.
+    double over_growth;
     // Sweeps of the first round, and the factor by which later ones are longer.
     std::int32_t round_sweeps;
     double round_growth;
-    // Share of the typical difference of costs at which a round begins, and of that where it ends.
+    // Temperature at which a round of the hottest scale begins, as a share of the cost of a node, and
+    // share of it to which a round falls.
     double first_temperature;
     double last_temperature;
     // Nodes of a tree that move together.
@@ -73,10 +76,14 @@ private:
     bool sweep_nodes(double temperature, Budget& budget);
     bool move_tree(double temperature, Budget& budget);
     void grow_tree(Index root);
+    void begin_round();
+    void end_round();
     // Tells whether the choice breaks no rule, and keeps it if it is the best such.
     bool offer();
     double cost_of_choice() const;
     double typical_difference();
+    // The largest usage of a part, on average.
+    double typical_usage() const;
 
     const StrategyGraph<Number>& graph_;
     SearchRules rules_;
@@ -97,8 +104,16 @@ private:
     std::int64_t sweeps_without_gain_ = 0;
     // Rows looked at since this was last counted as work.
     double row_work_ = 0;
-    double typical_ = -1;
+    // Of the present round: its scale of temperatures, its first one, and the best cost before.
+    std::size_t scale_ = 0;
+    double hot_ = 0;
+    double round_cost_ = 0;
+    std::array<double, 6> scores_{1, 1, 1, 1, 1, 1};
     double price_share_ = 1;
+    // In a soft round a choice may exceed the memory, at this weight for every byte.
+    bool is_soft_ = false;
+    double over_weight_ = 0;
+    std::vector<double> over_;
     // Of `move_tree`.
     std::vector<Member> tree_;
     std::vector<Index> links_to_tree_;

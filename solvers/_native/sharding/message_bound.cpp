@@ -119,6 +119,7 @@ void MessageBound<Number>::resume(const Kept& kept) {
         }
     }
     step_ = kept.step;
+    passes_ = rules_.first_passes;
     weigh();
 }
 
@@ -239,7 +240,7 @@ std::int32_t MessageBound<Number>::ascend(double upper, std::int32_t passes, Bud
             multipliers_ = best_multipliers_;
             weigh();
         }
-        if (!capacity_.empty() && number >= rules_.first_passes) take_step(value, upper);
+        if (!capacity_.empty() && ++passes_ > rules_.first_passes) take_step(value, upper);
     }
     return passes;
 }

@@ -129,6 +129,7 @@ private:
     double pass_value_ = 0;
     double step_;
     std::int32_t without_gain_ = 0;
+    std::int64_t passes_ = 0;
     double pairs_ = 0;
     Above above_;
     Proof proof_;

@@ -7,8 +7,9 @@ r"""Local search for a choice of strategies, in C++, on a graph reduced or not.
     Best moves of single nodes, in random order. A forbidden pair costs a weight, and so does every
     byte above the memory in each row; weights of broken rules grow until none is broken.
 `LocalSearch.anneal`
-    Rounds from the best choice that breaks no rule, in which none is broken again. A sweep moves
-    single nodes by heat bath among the strategies that fit, then trees of some nodes: a random tree
+    Rounds from the best choice that breaks no rule. In every other one none is broken again; in
+    those between a byte above the memory has a price, which rises while the memory is exceeded and
+    falls while it is not. A sweep moves single nodes by heat bath, then trees of some nodes: a random tree
     such that each node has an edge to no other one of it than its parent and its children, the best
     strategies of which follow from a dynamic program over it, beside the present strategies of all
     others. At a temperature T costs have Gumbel noise :math:`-T \log(-\log U)`, whose least one is
@@ -59,6 +60,7 @@ class LocalSearch:
             seed,
             params.repair_sweeps,
             params.weight_growth,
+            params.over_growth,
             params.round_sweeps,
             params.round_growth,
             params.first_temperature,
