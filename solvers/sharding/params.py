@@ -56,7 +56,11 @@ class MessageParams(ShardingParams):
         Share of the direction of the step before that a step keeps.
     """
 
-    at_least: ClassVar[Mapping[str, float]] = {"passes_before_steps": 0, "target_beyond": 0, "momentum": 0}
+    at_least: ClassVar[Mapping[str, float]] = {
+        "passes_before_steps": 0,
+        "target_beyond": 0,
+        "momentum": 0,
+    }
 
     passes_before_steps: int = 4
     first_step: float = 1.0

@@ -21,7 +21,6 @@ from jettison.solvers.sharding.bounds.messages import Messages
 from jettison.solvers.sharding.exact import method as sharding_exact
 from jettison.solvers.sharding.exact.method import ShardingExactParams
 from jettison.solvers.sharding.exact.model_runs import cover_of
-from jettison.solvers.sharding.heuristics import greedy_and_annealing
 from tests.each import each
 from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 

@@ -184,16 +184,17 @@ def test_messages_resume_on_a_smaller_graph_from_where_they_ended() -> None:
     messages = Messages(reduced)
     messages.improve(200, None, UNLIMITED)
     bound_ns = messages.exact().bound_ns(reduced.offset_ns)
-    fresh = Messages(reduced)
-    fresh.improve(1, None, UNLIMITED)
+    kept = messages.kept
     # Strategies go that no choice a little above the bound has, and with them messages.
     before = reduced.size
     assert messages.tighten(bound_ns + bound_ns // 50)
     reduced.reduce("keep_consistent", UNLIMITED, MORE)
     assert reduced.size.strategies < before.strategies
-    resumed = Messages(reduced, kept=messages.kept)
+    resumed = Messages(reduced, kept=kept)
     resumed.improve(1, None, UNLIMITED)
-    assert resumed.value > 0.99 * messages.value
+    fresh = Messages(reduced)
+    fresh.improve(1, None, UNLIMITED)
+    assert resumed.value > messages.value - 1
     assert resumed.value > fresh.value
 
 

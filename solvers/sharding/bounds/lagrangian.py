@@ -151,9 +151,7 @@ def look(
     return Look(messages if bound else None, bound, messages.rounded())
 
 
-def _take_rounded(
-    graph: ReducedGraph, messages: Messages, incumbent: ShardingIncumbent
-) -> None:
+def _take_rounded(graph: ReducedGraph, messages: Messages, incumbent: ShardingIncumbent) -> None:
     """Offer the choice rounded from messages, if it breaks no rule and is the cheapest."""
     search = LocalSearch(graph, 0, DESCENT)
     search.begin_from(messages.rounded())

@@ -66,6 +66,8 @@ class ShardingExactParams(AnnealParams, LookParams):
         Share of the work that is left for each later bound by messages.
     share_of_annealing
         Share of the work that is left for each turn of annealing.
+    share_of_a_short_turn
+        The same for a graph that is small enough for HiGHS.
     first_rows
         Rows of memory in the first model; the others only where a point exceeds them.
     """
@@ -79,6 +81,7 @@ class ShardingExactParams(AnnealParams, LookParams):
     share_of_the_bound: float = 0.3
     share_of_messages: float = 0.3
     share_of_annealing: float = 0.3
+    share_of_a_short_turn: float = 0.04
     first_rows: int = 64
 
 
@@ -170,7 +173,8 @@ class _Run:
             before = self._state_of_search(graph)
             if not self._has_good_target:
                 self._anneal(graph)
-            self._tighten(graph)
+            if not self._is_over:
+                self._tighten(graph)
             if self._is_over or self.is_refuted:
                 return
             is_stuck = before == self._state_of_search(graph) and math.isinf(clock.left_s)
@@ -199,10 +203,14 @@ class _Run:
     def _anneal(self, graph: ReducedGraph) -> None:
         """Anneal for a share of the work, guided by the best multipliers."""
         prices = [self._prices.get(time, 0.0) for time in graph.times]
-        share = self._clock.share(self._params.share_of_annealing)
+        params = self._params
+        is_small = self._is_small(graph)
+        # What is small goes to HiGHS soon, which finds choices as well.
+        part = params.share_of_a_short_turn if is_small else params.share_of_annealing
+        share = self._clock.share(part)
         seed = self._options.seed + self._rounds
         self._rounds += 1
-        anneal(graph, self.incumbent, share, seed, self._params, prices=prices)
+        anneal(graph, self.incumbent, share, seed, params, prices=prices)
 
     def _tighten(self, graph: ReducedGraph) -> None:
         """Alternate between bounds, forbidding what is not cheaper than the best, and reductions.

@@ -171,11 +171,11 @@ class _Run:
                 if self.clock.left_s:
                     search(graph)
             except NoChoiceError as error:
-                return no_choice(
-                    self.problem, error, self._options, self.clock, params, self.work
-                )
+                return no_choice(self.problem, error, self._options, self.clock, params, self.work)
             ending.termination = self.incumbent.end
-        note = None if self.incumbent.schedule else "no choice was found that fits; there may be one"
+        note = (
+            None if self.incumbent.schedule else "no choice was found that fits; there may be one"
+        )
         if isinstance(self.clock, WorkClock):
             self.work["moves"] = int(self.clock.spent_moves)
         return self.incumbent.outcome(ending.termination, work=self.work, note=note)

@@ -9,12 +9,14 @@ r"""Local search for a choice of strategies, in C++, on a graph reduced or not.
 `LocalSearch.anneal`
     Rounds from the best choice that breaks no rule. In every other one none is broken again; in
     those between a byte above the memory has a price, which rises while the memory is exceeded and
-    falls while it is not. A sweep moves single nodes by heat bath, then trees of some nodes: a random tree
-    such that each node has an edge to no other one of it than its parent and its children, the best
-    strategies of which follow from a dynamic program over it, beside the present strategies of all
-    others. At a temperature T costs have Gumbel noise :math:`-T \log(-\log U)`, whose least one is
-    a sample of the heat bath. With multipliers of memory (`bounds.messages`) the rounds weigh none,
-    half or all of their price of what a strategy uses.
+    falls while it is not. A sweep moves single nodes by heat bath, then trees of some nodes: a
+    random tree such that each node has an edge to no other one of it than its parent and its
+    children, the best strategies of which follow from a dynamic program over it, beside the present
+    strategies of all others. At a temperature T costs have Gumbel noise
+    :math:`-T \log(-\log U)`, whose least one is a sample of the heat bath. With multipliers of
+    memory (`bounds.messages`) the rounds weigh none, half or all of their price of what a strategy
+    uses. Each round draws its temperature from scales that differ by factors of four, those more
+    often that brought gains.
 
 A move takes time linear in the pairs that it looks at, and in the rows of memory whose usage it
 changes. Sources: simulated annealing (Kirkpatrick et al., 1983); heat bath (Geman and Geman, 1984);
