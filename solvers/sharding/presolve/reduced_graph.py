@@ -24,6 +24,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +105,7 @@ class ReducedGraph:
         self._times = maximal_live_times([node.interval for node in graph.nodes])
         self.is_wide = graph.cost_sum_ns + 2 * everything >= _MOST_FOR_64_BITS
         kind = _kernels.ShardingGraph128 if self.is_wide else _kernels.ShardingGraph64
-        self.native = kind(
+        self.native: Any = kind(
             np.array([len(node) for node in graph.nodes], dtype=np.int32),
             _flat(node.costs_ns for node in graph.nodes),
             np.fromiter(
