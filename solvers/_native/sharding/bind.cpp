@@ -246,6 +246,8 @@ void bind_kind(nb::module_& m, const char* graph_name, const char* bound_name,
         .def("multipliers", &Bound::multipliers)
         .def("adopt", [](Bound& bound, const std::vector<double>& multipliers,
                          const std::vector<double>& messages) {
+            expect(multipliers.size() == bound.multipliers().size(), "multipliers: length");
+            expect(messages.size() == bound.message_count(), "messages: length");
             bound.adopt(multipliers, messages);
         }, nb::arg("multipliers"), nb::arg("messages"))
         .def("prove", [](Bound& bound) {
@@ -261,20 +263,28 @@ void bind_kind(nb::module_& m, const char* graph_name, const char* bound_name,
                             std::int32_t round_sweeps, double round_growth,
                             double first_temperature, double last_temperature,
                             std::int32_t tree_nodes) {
-            new (place) Search(graph, seed, SearchRules{repair_sweeps, weight_growth, over_growth, round_sweeps,
-                                                        round_growth, first_temperature,
-                                                        last_temperature, tree_nodes});
+            const SearchRules rules{repair_sweeps, weight_growth,     over_growth,
+                                    round_sweeps,  round_growth,      first_temperature,
+                                    last_temperature, tree_nodes};
+            new (place) Search(graph, seed, rules);
         }, nb::arg("graph"), nb::arg("seed"), nb::arg("repair_sweeps"), nb::arg("weight_growth"),
-             nb::arg("over_growth"), nb::arg("round_sweeps"), nb::arg("round_growth"), nb::arg("first_temperature"),
+             nb::arg("over_growth"), nb::arg("round_sweeps"), nb::arg("round_growth"),
+             nb::arg("first_temperature"),
              nb::arg("last_temperature"), nb::arg("tree_nodes"), nb::keep_alive<1, 2>())
-        .def("set_prices", &Search::set_prices, nb::arg("prices"))
+        .def("set_prices", [](Search& search, const std::vector<double>& prices) {
+            expect(prices.size() == search.graph().capacity.size(), "prices: length");
+            search.set_prices(prices);
+        }, nb::arg("prices"))
         .def("begin_greedy", [](Search& search, const Limits& limits) {
             nb::gil_scoped_release unlocked;
             Limited limited(limits);
             search.begin_greedy(limited.budget);
             return limited.budget.spent();
         }, nb::arg("limits"))
-        .def("begin_from", &Search::begin_from, nb::arg("chosen"))
+        .def("begin_from", [](Search& search, const std::vector<Index>& chosen) {
+            check_places(search.graph(), chosen);
+            search.begin_from(chosen);
+        }, nb::arg("chosen"))
         .def("repair", [](Search& search, const Limits& limits) {
             nb::gil_scoped_release unlocked;
             Limited limited(limits);

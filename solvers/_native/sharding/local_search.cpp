@@ -38,7 +38,9 @@ LocalSearch<Number>::LocalSearch(const StrategyGraph<Number>& graph, std::uint64
 template <typename Number>
 void LocalSearch<Number>::set_prices(const std::vector<double>& prices) {
     std::vector<double> before(prices.size() + 1, 0.0);
-    for (std::size_t row = 0; row < prices.size(); ++row) before[row + 1] = before[row] + prices[row];
+    for (std::size_t row = 0; row < prices.size(); ++row) {
+        before[row + 1] = before[row] + prices[row];
+    }
     price_.assign(graph_.nodes.size(), {});
     for (const Index number : nodes_) {
         const Node<Number>& node = graph_.nodes[number];
@@ -92,7 +94,8 @@ void LocalSearch<Number>::find_energy(Index number, const Mask* but) {
         if (but && (*but)[other]) continue;
         const std::size_t columns = graph_.nodes[edge.second].cost.size();
         const bool is_first = edge.first == number;
-        const Number* cost = edge.table.data() + (is_first ? chosen_[other] : chosen_[other] * columns);
+        const std::size_t beside = static_cast<std::size_t>(chosen_[other]);
+        const Number* cost = edge.table.data() + (is_first ? beside : beside * columns);
         const std::size_t stride = is_first ? columns : 1;
         for (std::size_t a = 0; a < size; ++a) energy_[a] += in_floats(cost[a * stride]);
     }

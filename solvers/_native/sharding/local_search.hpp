@@ -1,8 +1,8 @@
 // Local search for a choice of strategies: a greedy choice, its repair, and annealing by moves of
 // single nodes and of trees of nodes.
 //
-// `solvers/sharding/local_search.py` says what it does. It looks at the tables of the graph as they
-// are and copies none, so that it works on graphs that were not reduced.
+// `solvers/sharding/heuristics/local_search.py` says what it does. It looks at the tables of the
+// graph as they are and copies none, so that it works on graphs that were not reduced.
 #pragma once
 
 #include <random>
@@ -23,8 +23,8 @@ struct SearchRules {
     // Sweeps of the first round, and the factor by which later ones are longer.
     std::int32_t round_sweeps;
     double round_growth;
-    // Temperature at which a round of the hottest scale begins, as a share of the cost of a node, and
-    // share of it to which a round falls.
+    // Temperature at which a round of the hottest scale begins, as a share of the cost of a node,
+    // and share of it to which a round falls.
     double first_temperature;
     double last_temperature;
     // Nodes of a tree that move together.
@@ -39,8 +39,8 @@ public:
 
     // Prices of memory by row, which guide the moves.
     void set_prices(const std::vector<double>& prices);
-    // Chooses node by node the cheapest strategy beside those chosen, with the least cost at edges to
-    // nodes that are still open.
+    // Chooses node by node the cheapest strategy beside those chosen, with the least cost at edges
+    // to nodes that are still open.
     void begin_greedy(Budget& budget);
     void begin_from(std::vector<Index> chosen);
     // Moves that lead to a choice that breaks no rule; tells whether one is reached.
@@ -50,6 +50,7 @@ public:
 
     // Sweeps of annealing since the best choice was found.
     std::int64_t sweeps_without_gain() const { return sweeps_without_gain_; }
+    const StrategyGraph<Number>& graph() const { return graph_; }
     bool has_best() const { return !best_.empty() || nodes_.empty(); }
     double best_cost() const { return best_cost_; }
     const std::vector<Index>& best() const { return best_; }

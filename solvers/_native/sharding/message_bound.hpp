@@ -1,6 +1,6 @@
 // Lower bound on the cost of a strategy graph by messages (TRW-S) and multipliers of memory.
 //
-// `solvers/sharding/messages.py` has the mathematics. Messages are passed in floating point, and
+// `formulations/sharding/ilp.py` has the mathematics. Messages are passed in floating point, and
 // the best ones are evaluated in integers.
 #pragma once
 
@@ -64,8 +64,10 @@ public:
     std::vector<Index> rounded() const;
     // By row, those of the best bound.
     const std::vector<double>& multipliers() const { return best_multipliers_; }
-    // Takes multipliers by row and messages by edge that is left: at its first end, then its second.
+    // Takes multipliers by row and messages by edge that is left: those at its first end, then
+    // those at its second.
     void adopt(std::vector<double> multipliers, const std::vector<double>& messages);
+    std::size_t message_count() const { return messages_.size(); }
     // Evaluates the best messages in integers.
     Proof prove();
     // Forbids strategies and pairs that are in no choice below `below`, by what was proved last.
@@ -80,7 +82,8 @@ private:
     };
     struct Link {
         Index edge;
-        // The earlier node and the later one; tables are by strategy of the earlier one, and turned.
+        // The earlier node and the later one; tables are by strategy of the earlier one, and
+        // turned.
         End ends[2];
         std::size_t table;
         bool is_turned;
@@ -92,8 +95,8 @@ private:
         std::vector<std::size_t> earlier;
         std::vector<std::size_t> later;
     };
-    // In units of 2^-bits: by how much strategies exceed the least of their nodes, the messages, and
-    // the least of each link.
+    // In units of 2^-bits: by how much strategies exceed the least of their nodes, the messages,
+    // and the least of each link.
     struct Above {
         std::vector<Number> nodes;
         std::vector<Number> messages;
@@ -105,7 +108,8 @@ private:
     void take_step(double value, double upper);
     void sum(const Place& place, const std::vector<double>& messages, double* total) const;
     std::vector<double> split_messages();
-    // By strategy of all nodes what the multipliers add, rounded down; adds their part of the bound.
+    // By strategy of all nodes what the multipliers add, rounded down; adds their part of the
+    // bound.
     std::vector<Wide> weights_in_integers(int bits, Wide& bound) const;
     Number in_edge(const Link& link, std::size_t a, std::size_t b) const;
 

@@ -1,8 +1,8 @@
 // Reductions of a strategy graph, each of which keeps at least one optimal choice.
 //
-// `solvers/sharding/reductions.py` has the mathematics. Each tells whether it changed anything, and
-// each may stop between two nodes or edges where the budget is over: every step by itself keeps an
-// optimal choice.
+// `solvers/sharding/presolve/presolved.py` has the mathematics. Each tells whether it changed
+// anything, and may stop between two nodes or edges where the budget is over: every step by itself
+// keeps an optimal choice.
 #pragma once
 
 #include "sharding/budget.hpp"

@@ -25,7 +25,8 @@ public:
         const std::size_t to = end / width;
         if (from >= to) return least_of_rows(first, end);
         const double inner = *std::min_element(blocks_.begin() + from, blocks_.begin() + to);
-        return std::min({inner, least_of_rows(first, from * width), least_of_rows(to * width, end)});
+        return std::min({inner, least_of_rows(first, from * width),
+                         least_of_rows(to * width, end)});
     }
 
     double least() const {

@@ -12,8 +12,8 @@ struct Split {
     std::vector<Number> columns;
 };
 
-// f and g with table = f + g on all allowed pairs, each connected set of which has potentials of its
-// own.
+// f and g with table = f + g on all allowed pairs, each connected set of which has potentials of
+// its own.
 template <typename Number>
 std::optional<Split<Number>> split(const std::vector<Number>& table, Index rows, Index columns) {
     Split<Number> found{std::vector<Number>(rows, 0), std::vector<Number>(columns, 0)};

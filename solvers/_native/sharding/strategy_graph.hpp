@@ -2,8 +2,8 @@
 //
 // The least cost of offset + costs of nodes + costs of edges, with a capacity for each row of
 // memory. The usage of a node is a list of parts, each a vector over its strategies that holds on a
-// range of rows; the ranges ascend and do not overlap. Numbers are 64-bit integers where the largest
-// values add up to less than 2^50, and 128-bit integers otherwise.
+// range of rows; the ranges ascend and do not overlap. Numbers are 64-bit integers where the
+// largest values add up to less than 2^50, and 128-bit integers otherwise.
 #pragma once
 
 #include <array>
