@@ -34,7 +34,8 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
-from jettison.solvers.sharding.presolve.presolved import Size, presolve
+from jettison.solvers.sharding.presolve.presolved import presolve
+from jettison.solvers.sharding.presolve.reduced_graph import Size
 
 _Found = TypeVar("_Found")
 

@@ -22,6 +22,31 @@ A forbidden strategy has no column, and a forbidden pair none: no big number sta
     1. So :math:`e_{ij}` is the outer product :math:`s_i s_j^\top`, and if (a, b) is forbidden there
     is no such point.
 
+Bound from messages and multipliers
+    For any multipliers :math:`\lambda_r \ge 0` and messages :math:`m_{ij \to i}(a)`, one for each
+    end of an edge and each strategy there, every choice costs at least
+
+    .. math::
+        c_0 + \sum_i \min_a \theta_i(a) + \sum_{ij} \min_{(a, b) \in F_{ij}} \theta_{ij}(a, b)
+            - \sum_r \lambda_r M_r
+
+    .. math::
+        \theta_i(a) = c_{ia} + \sum_r \lambda_r u_{ria} + \sum_j m_{ij \to i}(a), \qquad
+        \theta_{ij}(a, b) = c_{ijab} - m_{ij \to i}(a) - m_{ij \to j}(b)
+
+    since messages cancel in the sum over a choice, and one within the memory has
+    :math:`\sum_i u_{ri} \le M_r`. At its best this is the relaxation of the rows above, of which
+    messages are the multipliers of *from* and *to*.
+
+    In integers: messages are rounded to multiples of :math:`2^{-s}`, multipliers down to multiples
+    of :math:`2^{-t}` with :math:`t \ge s`. Both are only other messages and multipliers, so that
+    the bound holds for them exactly. In units of :math:`2^{-s}` costs and messages are integers;
+    :math:`\sum_r \lambda_r u_{ria}` is rounded down to one, which lowers a minimum, and
+    :math:`\sum_r \lambda_r M_r` up, which lowers the bound. All sums are of 128-bit integers; s and
+    t are such that none overflows. What is left is a bound, rounded up to a whole cost at the end
+    because costs are integers. A witness of it would be these messages and multipliers; the
+    certificates have the multipliers of a proof tree in their place, of the same rows.
+
 Corrections of the paper
     KIWI has *one* as (21), and for Alpa's :math:`e` only :math:`\sum_b e_{ijab} \le s_{ia}` (23)
     and the same for b (22). With costs that are not below zero that allows :math:`e = 0` and free

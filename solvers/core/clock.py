@@ -46,6 +46,11 @@ class Clock:
     def spend(self, moves: float) -> None:
         """Count work, where the clock shares that out (`WorkClock`); here nothing is counted."""
 
+    @property
+    def left_moves(self) -> int | None:
+        """The work that is left, where the clock shares that out; None for no limit."""
+        return None
+
     def work_limit(self, columns: int) -> int | None:
         """Return the work that is left as a limit of HiGHS on a model; None for no limit."""
         return None

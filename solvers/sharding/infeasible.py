@@ -13,9 +13,7 @@ from jettison.solvers.core.status import Answer, SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.sharding.params import ShardingParams
-from jettison.solvers.sharding.presolve.reductions import keep_consistent
-from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
-from jettison.solvers.sharding.reduced_choice import choice_of, decoded
+from jettison.solvers.sharding.presolve.reduced_graph import NoChoiceError, ReducedGraph
 
 
 def no_choice(
@@ -44,9 +42,9 @@ def no_choice(
     evidence = Evidence.SOLVER if error is None else Evidence.EXACT
     needed_by = None if error is None else graph.nodes[error.node].name
     everything = graph.usage_sum_bytes
-    unlimited = ShardingState(graph, everything)
+    unlimited = ReducedGraph(problem, everything)
     try:
-        keep_consistent(unlimited)
+        unlimited.reduce("keep_consistent", Clock(None), params.most_more_pairs)
     except NoChoiceError as forbidden:
         return _refused(
             Infeasibility(
@@ -58,16 +56,20 @@ def no_choice(
             work,
         )
     # `keep_consistent` has subtracted the least usages from the rows.
-    floor = max((everything - capacity for capacity in unlimited.capacity), default=0)
+    floor = max((everything - room for room in unlimited.native.capacity()), default=0)
     least = max(problem.memory_bytes + 1, floor)
     is_exact = False
-    state = ShardingState(graph, everything)
-    data, nodes = choice_of(state)
-    built = sharding_peak(data, everything)
     termination = Termination.COMPLETED
+    solution = None
+    whole = ReducedGraph(problem, everything)
     try:
         share = Clock(min(clock.left_s, params.seconds_after_a_proof))
-        solution = solve_in_time(built.model, highs_options(options, share, gap=0))
+        size = whole.size
+        # A larger model would take all memory before it is solved.
+        if share.left_s and size.nodes * size.rows + size.pairs <= params.most_entries_of_a_model:
+            data, nodes = whole.written()
+            built = sharding_peak(data, everything)
+            solution = solve_in_time(built.model, highs_options(options, share, gap=0))
     except SolverError:
         solution = None
     if solution is not None:
@@ -86,7 +88,7 @@ def no_choice(
         if solution.dual_bound is not None:
             least = max(least, built.bytes_scale.bound_from_model(solution.dual_bound))
         if solution.values is not None:
-            choice = StrategyChoice(decoded(state, nodes, built.choice(solution.values)))
+            choice = StrategyChoice(whole.decode_places(nodes, built.choice(solution.values)))
             replay = choice.replay(graph)
             is_exact = replay.valid and replay.peak_bytes == least
     if termination is not Termination.INTERRUPTED:

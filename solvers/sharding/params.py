@@ -21,6 +21,8 @@ class ShardingParams(Params):
         Pairs that an edge may have beyond those of the two edges that it replaces.
     seconds_after_a_proof
         Time limit of the search for the least memory that would suffice.
+    most_entries_of_a_model
+        Pairs of strategies and of a node and a row of memory beyond which no model is built.
     """
 
     at_least: ClassVar[Mapping[str, float]] = {"most_more_pairs": 0, "seconds_after_a_proof": 0}
@@ -28,6 +30,7 @@ class ShardingParams(Params):
     most_pairs_left: float = 0.99
     most_more_pairs: int = 16
     seconds_after_a_proof: float = 10.0
+    most_entries_of_a_model: int = 4_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +39,6 @@ class MessageParams(ShardingParams):
 
     Attributes
     ----------
-    passes_to_evaluate
-        Time that is kept for the bound in integers, which takes about as long as a pass, in passes.
     passes_before_steps
         Passes of messages, of those made at once, after which multipliers do not move yet.
     first_step
@@ -47,17 +48,27 @@ class MessageParams(ShardingParams):
     shrink_step
         Share of their length that steps keep when they bring no gain.
     passes_without_gain
-        Passes in a row without a larger bound after which steps become shorter.
+        Passes in a row without a larger bound after which steps become shorter, and begin again
+        from the best multipliers.
+    least_step
+        Length below which steps do not become shorter, as `first_step`.
+    momentum
+        Share of the direction of the step before that a step keeps.
     """
 
-    at_least: ClassVar[Mapping[str, float]] = {"passes_before_steps": 0, "target_beyond": 0}
+    at_least: ClassVar[Mapping[str, float]] = {
+        "passes_before_steps": 0,
+        "target_beyond": 0,
+        "momentum": 0,
+    }
 
-    passes_to_evaluate: float = 2.0
     passes_before_steps: int = 4
     first_step: float = 1.0
     target_beyond: float = 0.05
-    shrink_step: float = 0.7
-    passes_without_gain: int = 6
+    shrink_step: float = 0.85
+    passes_without_gain: int = 25
+    least_step: float = 1e-4
+    momentum: float = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,20 +87,26 @@ class LookParams(MessageParams):
         Share of the bound by which a look raises it, which is a gain as well.
     looks_without_gain
         Looks in a row without a gain after which messages end.
+    least_fraction
+        What a bound in floating point may exceed an integer by and be that integer.
+    most_pairs_of_messages
+        A larger graph gets no messages, whose tables take three times the memory of its own.
     """
 
     at_least: ClassVar[Mapping[str, float]] = {"least_gain": 0, "least_rise": 0}
 
-    passes_at_once: int = 10
-    most_looks: int = 40
-    least_gain: float = 0.02
+    passes_at_once: int = 50
+    most_looks: int = 400
+    least_gain: float = 0.01
     least_rise: float = 1e-4
-    looks_without_gain: int = 3
+    looks_without_gain: int = 4
+    least_fraction: float = 1e-3
+    most_pairs_of_messages: int = 25_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescentParams(MessageParams):
-    """Parameters of the descent that makes a choice fit.
+    """Parameters of the local search: the descent that makes a choice fit, and annealing.
 
     Attributes
     ----------
@@ -99,12 +116,50 @@ class DescentParams(MessageParams):
         Sweeps of best moves, at most, until a choice breaks no rule.
     weight_growth
         Factor by which the weight of a broken rule grows after a sweep.
+    over_growth
+        Factor by which the price of a byte above the memory changes after a sweep of annealing.
+    round_sweeps
+        Sweeps of the first round of annealing, in which the temperature falls.
+    round_growth
+        Factor by which the next round is longer.
+    first_temperature
+        Temperature at which the hottest rounds begin, as a share of the cost of the best choice for
+        each node. Others begin at a quarter of it, a sixteenth and so on: each round draws one of
+        six scales, those more often that brought gains.
+    last_temperature
+        Share of its first temperature to which a round falls.
+    tree_nodes
+        Nodes of a tree that move together.
     """
 
     share_of_reductions: float = 0.4
     repair_sweeps: int = 200
     weight_growth: float = 2.0
+    over_growth: float = 1.1
+    round_sweeps: int = 30
+    round_growth: float = 1.1
+    first_temperature: float = 1.0
+    last_temperature: float = 0.01
+    tree_nodes: int = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnealParams(DescentParams):
+    """Parameters of annealing: when it ends, and how often it tells.
+
+    Attributes
+    ----------
+    seconds_at_once
+        Annealing between two looks at the best choice, in seconds of a usual machine.
+    sweeps_without_gain
+        Annealing ends where as many sweeps as this number times the square of the nodes that are
+        left brought no gain: every node then had its chance beside every other one.
+    """
+
+    seconds_at_once: float = 0.5
+    sweeps_without_gain: int = 10
 
 
 AS_TUNED = ShardingParams()
 MESSAGES = MessageParams()
+DESCENT = DescentParams()

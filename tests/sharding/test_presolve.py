@@ -3,86 +3,84 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
+from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.instances.sharding.problem import Sharding
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.sharding.bounds.messages import Messages, tighten
-from jettison.solvers.sharding.presolve.presolved import Reduction, Size, presolve, reductions
-from jettison.solvers.sharding.presolve.reductions import (
-    drop_dominated,
-    eliminate_free,
-    fold_separable,
-    keep_consistent,
-    merge_followers,
-)
-from jettison.solvers.sharding.presolve.state import NoChoiceError, Part, ShardingState
+from jettison.solvers.sharding.bounds.messages import Messages
+from jettison.solvers.sharding.presolve.presolved import REDUCTIONS, presolve
+from jettison.solvers.sharding.presolve.reduced_graph import NoChoiceError, ReducedGraph, Size
 from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 
+# Pairs that an edge may have beyond those of the two edges that it replaces.
+MORE = 16
+UNLIMITED = Clock(None)
 
-def best_of(state: ShardingState) -> tuple[int, dict[int, int]] | None:
-    """All choices of a state, one by one: the least cost, and the labels that have it."""
-    nodes = sorted(state.alive)
+
+def best_of(graph: ReducedGraph) -> tuple[int, Sequence[int]] | None:
+    """All choices of what is left, one by one: the least cost, and the choice that has it."""
+    data, _ = graph.written()
     best = None
-    for chosen in itertools.product(*(range(len(state.costs[node])) for node in nodes)):
-        of = dict(zip(nodes, chosen, strict=True))
-        parts = [int(state.costs[node][of[node]]) for node in nodes]
-        parts += [int(table[of[i], of[j]]) for (i, j), table in state.tables.items()]
-        if max(parts, default=0) >= state.forbidden:
+    for chosen in itertools.product(*(range(len(costs)) for costs in data.costs)):
+        parts = [costs[a] for costs, a in zip(data.costs, chosen, strict=True)]
+        parts += [table[chosen[i]][chosen[j]] for (i, j), table in data.tables.items()]
+        if None in parts:
             continue
-        used = [0] * len(state.capacity)
-        for node in nodes:
-            for part in state.parts[node]:
-                for row in range(part.first, part.end):
-                    used[row] += int(part.usage[of[node]])
-        if all(one <= most for one, most in zip(used, state.capacity, strict=True)):
-            cost = state.offset + sum(parts)
+        used = [
+            sum(usages[chosen[place]] for place, usages in limit.usages.items())
+            for limit in data.limits
+        ]
+        if all(one <= limit.capacity for one, limit in zip(used, data.limits, strict=True)):
+            cost = data.offset + sum(part for part in parts if part is not None)
             if best is None or cost < best[0]:
-                best = cost, {node: int(state.labels[node][of[node]]) for node in nodes}
+                best = cost, chosen
     return best
 
 
-def check(state: ShardingState, problem: Sharding) -> None:
-    """The best of the state is the best of the problem, and its decoded choice is as good."""
+def check(graph: ReducedGraph, problem: Sharding) -> None:
+    """The best of the rest is the best of the problem, and its decoded choice is as good."""
     expected = least_cost(problem.instance, problem.memory_bytes)
-    best = best_of(state)
+    best = best_of(graph)
     if best is None:
         assert expected is None
         return
     assert best[0] == expected
-    replay = StrategyChoice(state.decode(best[1])).replay(problem.instance, problem.memory_bytes)
+    nodes = graph.native.alive()
+    replay = StrategyChoice(graph.decode_places(nodes, best[1])).replay(
+        problem.instance, problem.memory_bytes
+    )
     assert replay.valid
     assert replay.time_ns == expected
 
 
-@pytest.mark.parametrize("name", reductions())
+@pytest.mark.parametrize("name", REDUCTIONS)
 def test_each_reduction_alone_keeps_an_optimum(name: str) -> None:
-    reduction = reductions()[name]
     changed = 0
     for seed in range(60):
         graph = random_graph(seed, most_nodes=5)
         least, most = least_peak(graph) or 0, graph.usage_sum_bytes
         for memory in {least, (least + most) // 2}:
             problem = Sharding(graph, memory)
-            state = ShardingState(problem.instance, problem.memory_bytes)
+            reduced = ReducedGraph(problem)
             try:
                 # Merging needs every strategy to have a partner, as after the first reduction.
-                keep_consistent(state)
-                changed += reduction(state, Clock(None))
+                reduced.reduce("keep_consistent", UNLIMITED, MORE)
+                changed += reduced.reduce(name, UNLIMITED, MORE)
             except NoChoiceError:
                 assert least_cost(graph, memory) is None
                 continue
-            check(state, problem)
+            check(reduced, problem)
     # What keep_consistent can do, it has done before; all others find work.
     assert changed or name == "keep_consistent"
 
 
-class Countdown(Clock):
-    """Time for so many looks at it."""
+class SoManyPairs(Clock):
+    """Time without end, and work for so many looks at it, of some pairs each."""
 
     def __init__(self, looks: int) -> None:
         super().__init__(None)
@@ -91,43 +89,53 @@ class Countdown(Clock):
     @property
     def left_s(self) -> float:
         self.looks -= 1
-        return max(0.0, float(self.looks))
+        return 1e9 if self.looks > 0 else 0.0
+
+    @property
+    def left_moves(self) -> int | None:
+        return 0 if self.looks <= 0 else None
 
 
-@pytest.mark.parametrize("looks", range(1, 20, 2))
-def test_reductions_that_the_clock_stops_between_two_nodes_keep_an_optimum(looks: int) -> None:
+@pytest.mark.parametrize("looks", range(1, 16, 2))
+def test_reductions_that_the_clock_stops_keep_an_optimum(looks: int) -> None:
     stopped = 0
     for seed in range(12):
         graph = random_graph(seed, most_nodes=5)
         problem = Sharding(graph, least_peak(graph) or 0)
-        clock = Countdown(looks)
+        clock = SoManyPairs(looks)
         try:
-            state = presolve(problem, clock)
+            reduced = presolve(problem, clock)
         except NoChoiceError:
             assert least_cost(graph, problem.memory_bytes) is None
             continue
         stopped += clock.looks < 1
-        # One reduction was under way when the time ended, and none was begun after that.
-        assert clock.looks >= -1
-        check(state, problem)
+        check(reduced, problem)
     assert stopped
 
 
-@pytest.mark.parametrize(
-    "reduction", [fold_separable, merge_followers, eliminate_free, drop_dominated]
-)
-def test_a_reduction_looks_at_the_clock_before_each_step(reduction: Reduction) -> None:
+class OneMove(Clock):
+    """No more work than one move."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    @property
+    def left_moves(self) -> int | None:
+        return 0
+
+
+@pytest.mark.parametrize("name", REDUCTIONS[2:])
+def test_a_reduction_looks_at_its_budget_before_each_step(name: str) -> None:
     for seed in range(20):
         graph = random_graph(seed, most_nodes=5)
-        problem = Sharding(graph, graph.usage_sum_bytes)
-        state = ShardingState(problem.instance, problem.memory_bytes)
+        reduced = ReducedGraph(Sharding(graph, graph.usage_sum_bytes))
         try:
-            keep_consistent(state)
+            reduced.reduce("keep_consistent", UNLIMITED, MORE)
         except NoChoiceError:
             continue
-        before = Size.of(state)
-        assert not reduction(state, Countdown(1))
-        assert Size.of(state) == before
+        before = reduced.size
+        assert not reduced.reduce(name, OneMove(), MORE)
+        assert reduced.size == before
 
 
 @pytest.mark.parametrize("unit", [1, 10**17])
@@ -137,65 +145,66 @@ def test_all_reductions_together_keep_an_optimum_in_both_kinds_of_integers(unit:
         for memory in {least_peak(graph) or 0, graph.usage_sum_bytes}:
             problem = Sharding(graph, memory)
             try:
-                state = presolve(problem, Clock(None))
+                reduced = presolve(problem, UNLIMITED)
+                assert reduced.is_wide == (unit > 1)
             except NoChoiceError:
                 assert least_cost(graph, memory) is None
                 continue
-            check(state, problem)
+            check(reduced, problem)
 
 
-def test_what_is_tightened_away_is_in_no_choice_below_the_target() -> None:
-    for seed in range(60):
-        graph = random_graph(seed)
+@pytest.mark.parametrize("unit", [1, 10**16])
+def test_what_is_tightened_away_is_in_no_choice_below_the_target(unit: int) -> None:
+    tightened = 0
+    for seed in range(100):
+        graph = random_graph(seed, unit=unit)
         memory = least_peak(graph)
         if memory is None:
             continue
         problem = Sharding(graph, memory)
         expected = least_cost(graph, memory)
         assert expected is not None
-        state = presolve(problem, Clock(None))
-        if not state.alive:
-            continue
-        messages = Messages(state)
-        messages.improve(8, None, Clock(None))
-        split = messages.exact()
-        assert split.bound_ns(state.offset) <= expected
-        tighten(state, split, expected + 1)
-        check(state, problem)
+        reduced = ReducedGraph(problem)
+        reduced.reduce("keep_consistent", UNLIMITED, MORE)
+        messages = Messages(reduced)
+        messages.improve(8, None, UNLIMITED)
+        assert messages.exact().bound_ns(reduced.offset_ns) <= expected
+        tightened += messages.tighten(expected + 1)
+        check(reduced, problem)
         # Below the optimum there is nothing, whatever is left.
-        tighten(state, split, expected)
-        best = best_of(state)
+        messages.tighten(expected)
+        best = best_of(reduced)
         assert best is None or best[0] >= expected
+    assert tightened > 20
 
 
-class NodesUntilTheEnd(Clock):
-    """Time for so many nodes."""
+def test_messages_resume_on_a_smaller_graph_from_where_they_ended() -> None:
+    graph = StrategyGraphs(nodes=60, limit_percent=40).draw(1)
+    reduced = presolve(Sharding(graph), UNLIMITED)
+    messages = Messages(reduced)
+    messages.improve(200, None, UNLIMITED)
+    bound_ns = messages.exact().bound_ns(reduced.offset_ns)
+    kept = messages.kept
+    # Strategies go that no choice a little above the bound has, and with them messages.
+    before = reduced.size
+    assert messages.tighten(bound_ns + bound_ns // 50)
+    reduced.reduce("keep_consistent", UNLIMITED, MORE)
+    assert reduced.size.strategies < before.strategies
+    resumed = Messages(reduced, kept=kept)
+    resumed.improve(1, None, UNLIMITED)
+    fresh = Messages(reduced)
+    fresh.improve(1, None, UNLIMITED)
+    assert resumed.value > messages.value - 1
+    assert resumed.value > fresh.value
 
-    def __init__(self, nodes: int) -> None:
-        super().__init__(None)
-        self.nodes = nodes
 
-    def require_time(self) -> None:
-        self.nodes -= 1
-        if self.nodes < 0:
-            raise TimeoutError
-
-
-def test_a_pass_that_the_time_ends_between_two_nodes_counts_for_nothing() -> None:
+def test_a_pass_that_the_work_ends_counts_for_nothing() -> None:
     graph = random_graph(5, most_nodes=6)
-    problem = Sharding(graph, graph.usage_sum_bytes)
-    state = ShardingState(problem.instance, problem.memory_bytes)
-    keep_consistent(state)
-    # A pass looks at every node twice: forth and back.
-    nodes = 2 * len(state.alive)
-    one = Messages(state)
-    assert one.improve(1, None, Clock(None)) == 1
-    cut = Messages(state)
-    assert cut.improve(5, None, NodesUntilTheEnd(2 * nodes - 1)) == 1
-    assert (cut.value, cut.exact().bound) == (one.value, one.exact().bound)
-    none = Messages(state)
-    assert none.improve(5, None, NodesUntilTheEnd(nodes - 1)) == 0
-    assert none.value == -np.inf
+    reduced = ReducedGraph(Sharding(graph, graph.usage_sum_bytes))
+    reduced.reduce("keep_consistent", UNLIMITED, MORE)
+    messages = Messages(reduced)
+    assert messages.improve(5, None, OneMove()) == 0
+    assert messages.value == float("-inf")
 
 
 def chain_of_three() -> StrategyGraph:
@@ -217,18 +226,18 @@ def test_a_node_that_uses_memory_is_not_minimised_out() -> None:
     graph = chain_of_three()
     problem = Sharding(graph, 1)
     assert least_cost(graph, 1) == 6
-    state = ShardingState(problem.instance, problem.memory_bytes)
-    keep_consistent(state)
-    assert not eliminate_free(state)
-    # Without its memory b would be free: a, b and c as they like but for one byte cost 3.
-    state.parts[1] = []
-    assert eliminate_free(state)
-    best = best_of(state)
-    assert best is not None
-    assert best[0] < 6
+    reduced = ReducedGraph(problem)
+    reduced.reduce("keep_consistent", UNLIMITED, MORE)
+    assert not reduced.reduce("eliminate_free", UNLIMITED, MORE)
+    # Without memory it is: all as they like, in three bytes, costs nothing.
+    free = ReducedGraph(problem, 3)
+    free.reduce("drop_rows", UNLIMITED, MORE)
+    assert free.reduce("eliminate_free", UNLIMITED, MORE)
+    assert free.is_empty
+    assert free.offset_ns == 0
 
 
 def test_sizes_count_what_is_left() -> None:
-    state = ShardingState(chain_of_three(), 1)
-    assert Size.of(state) == Size(nodes=3, edges=2, strategies=6, pairs=8, rows=1)
-    assert state.parts[0] == [Part(0, 1, state.parts[0][0].usage)]
+    reduced = ReducedGraph(Sharding(chain_of_three(), 1))
+    assert reduced.size == Size(nodes=3, edges=2, strategies=6, pairs=8, rows=1)
+    assert reduced.native.node(0) == ([0, 1], [0, 2], [(0, 1, [1, 0])])

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
-from jettison.solvers.sharding.bounds.messages import ExactSplit, Messages
+from jettison.solvers.sharding.bounds.messages import ExactBound, Messages
+from jettison.solvers.sharding.heuristics.local_search import LocalSearch
 from jettison.solvers.sharding.incumbent import ShardingIncumbent
 from jettison.solvers.sharding.infeasible import no_choice
-from jettison.solvers.sharding.params import LookParams
+from jettison.solvers.sharding.params import DESCENT, LookParams
 from jettison.solvers.sharding.presolve.presolved import presolve
-from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
+from jettison.solvers.sharding.presolve.reduced_graph import NoChoiceError, ReducedGraph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +49,8 @@ def bound_lagrangian(
 
     Notes
     -----
-    Each pass takes time linear in the pairs of all edges after the reduction; there are at most
-    400 of them, unless the parameters say otherwise.
+    Each pass takes time linear in the pairs of all edges after the reduction. They end when looks
+    in a row bring no gain.
     """
     clock = Clock(options.time_limit_s)
     incumbent = ShardingIncumbent(problem, options, clock, "lagrangian")
@@ -57,42 +58,44 @@ def bound_lagrangian(
     with Ending() as ending:
         share = clock.share(params.share_of_reductions)
         try:
-            state = presolve(problem, share, params)
+            graph = presolve(problem, share, params)
         except NoChoiceError as error:
             return no_choice(problem, error, options, clock, params, work)
         is_cut_short = not share.left_s
         share = clock.share(params.share_of_messages)
-        look(state, problem.instance.cost_sum_ns + 1, incumbent, share, params, work)
+        look(graph, problem.instance.cost_sum_ns + 1, incumbent, share, params, work)
         if is_cut_short or not share.left_s:
             ending.termination = Termination.TIME_LIMIT
     return replace(incumbent.outcome(ending.termination, work=work), schedule=None)
 
 
 class Look(NamedTuple):
-    """Result of message passing: costs split for the bound, and a choice rounded from messages.
+    """Result of message passing: the messages, evaluated in integers, and a choice from them.
 
-    The split is None where there was no time for a pass.
-    The choice gives for each node that is left the index of its strategy among those left; it may
-    exceed the memory, or have a forbidden pair.
+    The messages are None where there was no time for a pass.
+    The choice gives for each node of the instance the place of its strategy among those left; it
+    may exceed the memory, or have a forbidden pair.
     """
 
-    split: ExactSplit | None
-    chosen: dict[int, int]
+    messages: Messages | None
+    bound: ExactBound | None
+    chosen: list[int]
 
 
 def look(
-    state: ShardingState,
+    graph: ReducedGraph,
     below_ns: int,
     incumbent: ShardingIncumbent,
     clock: Clock,
     params: LookParams,
     work: dict[str, int],
-) -> Look:
+    kept: Any = None,
+) -> Look | None:
     """Pass messages until the bound hardly rises, and evaluate it in exact arithmetic.
 
     Parameters
     ----------
-    state
+    graph
         A reduced problem that contains every choice of less than `below_ns`.
     below_ns
         The value at which the bound is large enough.
@@ -104,37 +107,52 @@ def look(
         How many passes there are, and of which steps.
     work
         Counts of the effort; that of passes is raised.
+    kept
+        Messages and multipliers of an earlier graph.
+
+    Returns
+    -------
+    Look or None
+        None where the time ended before the graph was consistent.
 
     Raises
     ------
     KeyboardInterrupt
         On Ctrl-C; the incumbent has the bound so far.
     """
-    messages = Messages(state, params)
-    chosen = messages.rounded()
-    split: ExactSplit | None = None
+    if not graph.is_consistent or graph.size.pairs > params.most_pairs_of_messages:
+        return None
+    messages = Messages(graph, params, kept)
+    bound: ExactBound | None = None
     stalled = 0
     try:
         for _ in range(params.most_looks):
             before = messages.value
             target_ns = min(below_ns, incumbent.time_ns or below_ns)
-            known = float(target_ns - state.offset)
+            known = float(target_ns - graph.offset_ns)
             made = messages.improve(params.passes_at_once, known, clock)
             work["passes"] += made
-            chosen = messages.rounded()
-            incumbent.take(
-                state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
-            )
             if not made:
                 break
-            left = min(below_ns, incumbent.time_ns or below_ns) - state.offset - messages.value
+            _take_rounded(graph, messages, incumbent)
+            target_ns = min(below_ns, incumbent.time_ns or below_ns)
+            left = target_ns - graph.offset_ns - messages.value
             least_gain = min(params.least_gain * left, params.least_rise * abs(messages.value))
             stalled = stalled + 1 if messages.value - before < least_gain else 0
             is_cut_short = made < params.passes_at_once or not clock.left_s
-            if stalled == params.looks_without_gain or left <= 0 or is_cut_short:
+            # Floating point may fall short of a bound that rounding up meets.
+            is_met = left <= 1 - params.least_fraction
+            if stalled == params.looks_without_gain or is_met or is_cut_short:
                 break
     finally:
         if messages.value > -math.inf:
-            split = messages.exact()
-            incumbent.prove_cost(min(below_ns, split.bound_ns(state.offset)))
-    return Look(split, chosen)
+            bound = messages.exact()
+            incumbent.prove_cost(min(below_ns, bound.bound_ns(graph.offset_ns)))
+    return Look(messages if bound else None, bound, messages.rounded())
+
+
+def _take_rounded(graph: ReducedGraph, messages: Messages, incumbent: ShardingIncumbent) -> None:
+    """Offer the choice rounded from messages, if it breaks no rule and is the cheapest."""
+    search = LocalSearch(graph, 0, DESCENT)
+    search.begin_from(messages.rounded())
+    search.tell(incumbent)

@@ -17,12 +17,11 @@ from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.milp.solution import Progress
 from jettison.solvers.sharding.incumbent import ShardingIncumbent
-from jettison.solvers.sharding.presolve.state import ShardingState
-from jettison.solvers.sharding.reduced_choice import choice_of, decoded
+from jettison.solvers.sharding.presolve.reduced_graph import ReducedGraph
 
 
 def solve_rest(
-    state: ShardingState,
+    graph: ReducedGraph,
     below_ns: int,
     incumbent: ShardingIncumbent,
     clock: Clock,
@@ -30,17 +29,17 @@ def solve_rest(
     first_rows: int,
     work: dict[str, int],
 ) -> None:
-    """Find the cheapest choice of a state if it costs less than `below_ns`.
+    """Find the cheapest choice of a graph if it costs less than `below_ns`.
 
     Unless the time is up, the bound that rests on HiGHS is that cost afterwards, or `below_ns`.
     Where HiGHS cannot tell costs apart (`IntegerScale`) the bound stays below.
 
     Parameters
     ----------
-    state
+    graph
         The problem, reduced, with at least one node.
     below_ns
-        The state contains every choice that costs less.
+        The graph contains every choice that costs less.
     incumbent
         Receives choices and bounds.
     clock, options
@@ -55,7 +54,7 @@ def solve_rest(
     KeyboardInterrupt
         On Ctrl-C.
     """
-    data, nodes = choice_of(state)
+    data, nodes = graph.written()
     tightest = sorted(range(len(data.limits)), key=lambda row: _slack(data.limits[row]))
     rows = set(tightest[:first_rows])
     covers: list[tuple[tuple[int, int], ...]] = []
@@ -74,7 +73,7 @@ def solve_rest(
                 stop.set()
 
         def take(values: Floats, built: ShardingIlp = built) -> None:
-            incumbent.take(decoded(state, nodes, built.choice(values)))
+            incumbent.take(graph.decode_places(nodes, built.choice(values)))
 
         solution = solve_in_time(
             built.model,

@@ -4,62 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.work import WorkClock, clock_of
+from jettison.solvers.core.work import MOVES_PER_SECOND, WorkClock, clock_of
 from jettison.solvers.sharding.bounds.lagrangian import look
-from jettison.solvers.sharding.bounds.messages import Messages
-from jettison.solvers.sharding.heuristics.heat_bath import ShardingSearch
+from jettison.solvers.sharding.heuristics.local_search import LocalSearch
 from jettison.solvers.sharding.incumbent import ShardingIncumbent
 from jettison.solvers.sharding.infeasible import no_choice
-from jettison.solvers.sharding.params import DescentParams, LookParams
+from jettison.solvers.sharding.params import AnnealParams, DescentParams, LookParams
 from jettison.solvers.sharding.presolve.presolved import presolve
-from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
-
-D = TypeVar("D", bound=DescentParams)
+from jettison.solvers.sharding.presolve.reduced_graph import NoChoiceError, ReducedGraph
 
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyParams(DescentParams):
-    """Parameters of the greedy choice: its look-ahead.
-
-    Attributes
-    ----------
-    passes
-        Passes of messages before the choice, which estimate what the open nodes will cost.
-    """
-
-    passes: int = 30
+    """Parameters of the greedy choice: the repair that follows it."""
 
 
 GREEDY = GreedyParams()
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalSearchParams(DescentParams, LookParams):
-    """Parameters of annealing: its rounds.
+class LocalSearchParams(AnnealParams, LookParams):
+    """Parameters of local search: its shares.
 
     Attributes
     ----------
     share_of_the_bound
-        Share of the time that is left after the reductions for the bound.
-    round_sweeps
-        Sweeps of a round, in which the temperature falls.
-    rounds_without_gain
-        Rounds in a row without gain after which the search ends.
-    last_temperature
-        Share of its first temperature to which a round falls.
+        Share of the time that is left after the reductions for the bound, whose multipliers guide
+        the moves.
     """
 
-    share_of_the_bound: float = 0.4
-    round_sweeps: int = 60
-    rounds_without_gain: int = 3
-    last_temperature: float = 1e-3
+    share_of_the_bound: float = 0.15
 
 
 LOCAL_SEARCH = LocalSearchParams()
@@ -68,83 +49,106 @@ LOCAL_SEARCH = LocalSearchParams()
 def solve_greedy(
     problem: Sharding, options: SolveOptions, params: GreedyParams = GREEDY
 ) -> Outcome:
-    """Choose strategies node by node, guided by messages, then descend by best moves.
+    """Choose strategies node by node, then move single nodes until no rule is broken.
 
-    Penalties on broken rules grow until none is broken. The problem is reduced first
-    (`presolve.presolved`). The method may end without a choice although there is one. A sweep takes
-    time linear in the pairs of all edges; there are at most some hundred sweeps.
+    The problem is reduced first (`presolve.presolved`), as far as its share of the time allows. The
+    method may end without a choice although there is one. A sweep takes time linear in the
+    strategies at all edges; there are at most some hundred sweeps.
     """
-    return _solve(problem, options, params, "greedy", _greedy)
+    run = _Run(problem, options, "greedy")
+
+    def search(graph: ReducedGraph) -> None:
+        first_choice(graph, run.incumbent, run.clock, options.seed, params)
+
+    return run.outcome(search, params)
 
 
 def solve_local_search(
     problem: Sharding, options: SolveOptions, params: LocalSearchParams = LOCAL_SEARCH
 ) -> Outcome:
-    """Anneal from the best choice of the Lagrangian bound, until some rounds bring no gain.
+    """Anneal from the best choice known, guided by multipliers of memory, until the time is up.
 
-    The bound (`bounds.lagrangian`) suggests choices as it is computed, and a given start is one
-    that is known before; where none fits the last one is the start. At the time limit and on Ctrl-C
-    the best choice so far is returned.
-
-    Source: simulated annealing (Kirkpatrick et al., 1983) with heat-bath moves (Geman and Geman,
-    1984).
+    The greedy choice comes first; the bound (`bounds.lagrangian`) suggests further ones, and its
+    multipliers price memory. A given start is one that is known before. At the time limit and on
+    Ctrl-C the best choice so far is returned. It ends earlier only where the bound proves the
+    choice, and on small graphs after very many sweeps without gain.
     """
-    return _solve(problem, options, params, "local-search", _search)
+    run = _Run(problem, options, "local-search")
+
+    def search(graph: ReducedGraph) -> None:
+        incumbent, clock = run.incumbent, run.clock
+        found = first_choice(graph, incumbent, clock, options.seed, params)
+        if incumbent.is_settled or not clock.left_s:
+            return
+        most_ns = problem.instance.cost_sum_ns + 1
+        share = clock.share(params.share_of_the_bound)
+        seen = look(graph, most_ns, incumbent, share, params, run.work)
+        prices = None
+        if seen is not None and seen.messages is not None:
+            prices = seen.messages.multipliers
+            if not found.has_best:
+                found.begin_from(seen.chosen)
+                found.repair(clock)
+        anneal(graph, incumbent, clock, options.seed, params, prices=prices, fallback=found)
+
+    return run.outcome(search, params)
 
 
-def _greedy(run: _Run, state: ShardingState, params: GreedyParams) -> None:
-    messages = Messages(state, params)
-    messages.improve(params.passes, None, run.clock)
-    chosen = messages.rounded()
-    run.incumbent.take(
-        state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
-    )
-    # What descends begins with tables of all pairs, which takes time on large problems.
-    if run.clock.left_s:
-        run.descend(state, chosen, params)
+def first_choice(
+    graph: ReducedGraph,
+    incumbent: ShardingIncumbent,
+    clock: Clock,
+    seed: int,
+    params: DescentParams,
+) -> LocalSearch:
+    """Tell the incumbent of a greedy choice, repaired; return the search that found it."""
+    search = LocalSearch(graph, seed, params)
+    search.begin_greedy(clock)
+    search.repair(clock)
+    search.tell(incumbent)
+    return search
 
 
-def _search(run: _Run, state: ShardingState, params: LocalSearchParams) -> None:
-    most_ns = run.problem.instance.cost_sum_ns + 1
-    share = run.clock.share(params.share_of_the_bound)
-    seen = look(state, most_ns, run.incumbent, share, params, run.work)
-    if not run.incumbent.is_settled and run.clock.left_s:
-        start = start_from(state, run.incumbent) or seen.chosen
-        run.anneal(state, run.descend(state, start, params), params)
+def anneal(
+    graph: ReducedGraph,
+    incumbent: ShardingIncumbent,
+    clock: Clock,
+    seed: int,
+    params: AnnealParams,
+    *,
+    prices: list[float] | None,
+    fallback: LocalSearch | None = None,
+) -> None:
+    """Anneal from the incumbent's choice until the time is up or the incumbent is settled.
 
-
-def _solve(
-    problem: Sharding,
-    options: SolveOptions,
-    params: D,
-    method: str,
-    search: Callable[[_Run, ShardingState, D], None],
-) -> Outcome:
-    run = _Run(problem, options, method)
-    with Ending() as ending:
-        try:
-            share = run.clock.share(params.share_of_reductions)
-            search(run, presolve(problem, share, params), params)
-        except NoChoiceError as error:
-            return no_choice(problem, error, options, run.clock, params, run.work)
-        ending.termination = run.incumbent.end
-    note = None if run.incumbent.schedule else "no choice was found that fits; there may be one"
-    if isinstance(run.clock, WorkClock):
-        run.work["moves"] = int(run.clock.spent_moves)
-    return run.incumbent.outcome(ending.termination, work=run.work, note=note)
-
-
-def start_from(state: ShardingState, incumbent: ShardingIncumbent) -> dict[int, int] | None:
-    """Return the best choice as indices among the strategies left; None if one is gone."""
-    if incumbent.schedule is None:
-        return None
-    start: dict[int, int] = {}
-    for node in state.alive:
-        places = (state.labels[node] == incumbent.schedule.strategies[node]).nonzero()[0]
-        if not len(places):
-            return None
-        start[node] = int(places[0])
-    return start
+    Parameters
+    ----------
+    graph, incumbent, clock, seed, params
+        As for the method.
+    prices
+        Multipliers of memory by row.
+    fallback
+        A search that goes on where the incumbent's choice is not among those left.
+    """
+    search = LocalSearch(graph, seed, params)
+    start = None if incumbent.schedule is None else graph.encode(incumbent.schedule.strategies)
+    if start is not None:
+        search.begin_from(start)
+    elif fallback is not None and fallback.has_best:
+        search = fallback
+    else:
+        return
+    if not search.has_best:
+        return
+    if prices is not None:
+        search.set_prices(prices)
+    nodes = graph.size.nodes
+    at_once = int(params.seconds_at_once * MOVES_PER_SECOND)
+    while clock.left_s and not incumbent.is_settled:
+        search.anneal(clock, at_once)
+        search.tell(incumbent)
+        if search.sweeps_without_gain >= params.sweeps_without_gain * nodes**2:
+            return
 
 
 class _Run:
@@ -155,39 +159,23 @@ class _Run:
         self.clock = clock_of(options)
         self.incumbent = ShardingIncumbent(problem, options, self.clock, method)
         self.incumbent.begin_from(options.start, StrategyChoice, ScheduleClass.ALL)
-        self.work = {"sweeps": 0, "passes": 0}
-        self._seed = options.seed
+        self.work = {"passes": 0}
+        self._options = options
 
-    def descend(
-        self, state: ShardingState, start: dict[int, int], params: DescentParams
-    ) -> dict[int, int]:
-        """Descend from a choice of the reduced problem; return where that leads.
-
-        Choices are told as indices of the strategies of each node among those left.
-        """
-        search = ShardingSearch(state, start, self._seed, params)
-        search.descend(self.clock, lambda labels: self.incumbent.take(state.decode(labels)))
-        return dict(search.chosen)
-
-    def anneal(
-        self, state: ShardingState, start: dict[int, int], params: LocalSearchParams
-    ) -> None:
-        """Anneal from a choice until a number of rounds in a row bring no gain."""
-        sweeps = params.round_sweeps
-        without_gain = 0
-        while without_gain < params.rounds_without_gain and self.clock.left_s:
-            before = self.incumbent.time_ns
-            search = ShardingSearch(state, start, self._seed + self.work["sweeps"], params)
-            hot = max(search.typical_cost(), 1e-9)
-            for number in range(sweeps):
-                if not self.clock.left_s:
-                    return
-                search.sweep(hot * params.last_temperature ** (number / sweeps), self.clock)
-                search.raise_weights()
-                self.work["sweeps"] += 1
-            search.descend(self.clock, lambda labels: self.incumbent.take(state.decode(labels)))
-            if self.incumbent.time_ns != before:
-                start = dict(search.chosen)
-                without_gain = 0
-            else:
-                without_gain += 1
+    def outcome(self, search: Callable[[ReducedGraph], None], params: DescentParams) -> Outcome:
+        """Reduce the problem, search, and return what was found."""
+        with Ending() as ending:
+            try:
+                share = self.clock.share(params.share_of_reductions)
+                graph = presolve(self.problem, share, params)
+                if self.clock.left_s:
+                    search(graph)
+            except NoChoiceError as error:
+                return no_choice(self.problem, error, self._options, self.clock, params, self.work)
+            ending.termination = self.incumbent.end
+        note = (
+            None if self.incumbent.schedule else "no choice was found that fits; there may be one"
+        )
+        if isinstance(self.clock, WorkClock):
+            self.work["moves"] = int(self.clock.spent_moves)
+        return self.incumbent.outcome(ending.termination, work=self.work, note=note)

@@ -1,66 +1,55 @@
-"""Presolve of a sharding problem: all reductions, repeated while they remove enough."""
+r"""Presolve of a sharding problem: all reductions, repeated while they remove enough.
+
+Every reduction keeps at least one optimal choice; :math:`c_i, c_{ij}, u_{ri}` are as in
+`reduced_graph`. They are kernels that look at the clock between nodes or edges and may stop there:
+each step by itself keeps an optimal choice.
+
+`keep_consistent`
+    A strategy that is forbidden, that has no allowed partner at one of its edges, or that exceeds
+    a row with all others at their least is in no choice. Pairs with it go too.
+`drop_rows`
+    A row that no choice exceeds is dropped; so is one all of whose parts are in another row of no
+    more capacity. Rows follow each other in time, so that numbers of parts begun and ended tell.
+`fold_separable`
+    If :math:`c_{ij}(a, b) = f(a) + g(b)` on all allowed pairs, f and g become costs of the nodes.
+    The edge then only says which pairs are allowed; if all are, it is removed.
+`merge_followers`
+    If each strategy of i allows only one of j, j is merged into i. The same holds if j has no other
+    edge, and for each strategy of i one of j has both the least cost and the least usage in every
+    row.
+`eliminate_free`
+    A node of at most two edges whose strategies all use the same memory is minimised out: its edges
+    become costs, or one edge between its neighbours. This would be wrong for other nodes
+    (`tests/sharding/test_presolve.py`).
+`drop_dominated`
+    Strategy a is replaced by b in any choice without loss if b uses no more memory in any row and
+
+    .. math:: c_i(b) + \sum_j \max_{d} \bigl( c_{ij}(b, d) - c_{ij}(a, d) \bigr) \le c_i(a)
+
+    over the allowed partners d of a, all of which b must have (Goldstein's criterion, 1994, with
+    equality allowed because strategies go one after the other). Since the maximum is at least
+    :math:`\min_d c_{ij}(b, d) - \min_d c_{ij}(a, d)`, most pairs are refuted without a look at the
+    tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 
 from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.sharding.params import AS_TUNED, ShardingParams
-from jettison.solvers.sharding.presolve.reductions import (
-    drop_dominated,
-    drop_rows,
-    eliminate_free,
-    fold_separable,
-    keep_consistent,
-    merge_followers,
+from jettison.solvers.sharding.presolve.reduced_graph import ReducedGraph, Size
+
+# In the order in which a round runs them.
+REDUCTIONS = (
+    "keep_consistent",
+    "drop_rows",
+    "fold_separable",
+    "merge_followers",
+    "eliminate_free",
+    "drop_dominated",
 )
-from jettison.solvers.sharding.presolve.state import ShardingState
-from jettison.solvers.sharding.table_work import moves_at
-
-Reduction = Callable[[ShardingState, Clock], bool]
-
-
-def reductions(params: ShardingParams = AS_TUNED) -> dict[str, Reduction]:
-    """Return all reductions by name, in the order in which a round runs them."""
-    return {
-        "keep_consistent": keep_consistent,
-        "drop_rows": drop_rows,
-        "fold_separable": fold_separable,
-        "merge_followers": merge_followers,
-        "eliminate_free": partial(eliminate_free, most_more_pairs=params.most_more_pairs),
-        "drop_dominated": drop_dominated,
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Size of a reduced problem.
-
-    Attributes
-    ----------
-    nodes, edges, strategies, pairs, rows
-        Nodes, edges, strategies of nodes, allowed pairs of edges, and rows of memory that are left.
-    """
-
-    nodes: int
-    edges: int
-    strategies: int
-    pairs: int
-    rows: int
-
-    @classmethod
-    def of(cls, state: ShardingState) -> Size:
-        """Measure a state."""
-        return cls(
-            len(state.alive),
-            len(state.tables),
-            sum(len(state.costs[node]) for node in state.alive),
-            sum(int((table < state.forbidden).sum()) for table in state.tables.values()),
-            len(state.capacity),
-        )
 
 
 def presolve(
@@ -68,7 +57,7 @@ def presolve(
     clock: Clock,
     params: ShardingParams = AS_TUNED,
     on_step: Callable[[str, Size], None] | None = None,
-) -> ShardingState:
+) -> ReducedGraph:
     """Return the problem reduced as far as the reductions, or the time, allow.
 
     Every intermediate state has the optimum of the problem, so that presolve may stop anywhere.
@@ -89,31 +78,39 @@ def presolve(
     NoChoiceError
         If there is no choice at all.
     """
-    state = ShardingState(problem.instance, problem.memory_bytes)
+    graph = ReducedGraph(problem)
     if on_step is not None:
-        on_step("as given", Size.of(state))
-    reduce_further(state, clock, params, on_step)
-    return state
+        on_step("as given", graph.size)
+    reduce_further(graph, clock, params, on_step)
+    return graph
 
 
 def reduce_further(
-    state: ShardingState,
+    graph: ReducedGraph,
     clock: Clock,
     params: ShardingParams = AS_TUNED,
     on_step: Callable[[str, Size], None] | None = None,
 ) -> None:
-    """Reduce a state until a round removes hardly any of its pairs, or the time is up.
+    """Reduce a graph until a round removes hardly any of its pairs, or the time is up.
 
-    Afterwards every strategy has an allowed partner at each of its edges, as messages need it.
+    Afterwards the graph is consistent, as messages need it, unless the time is up.
+
+    Raises
+    ------
+    NoChoiceError
+        If there is no choice at all.
     """
-    pairs = None
-    while pairs is None or Size.of(state).pairs < params.most_pairs_left * pairs:
-        pairs = Size.of(state).pairs
-        for name, reduction in reductions(params).items():
-            if name != "keep_consistent" and not clock.left_s:
+    before: Size | None = None
+    while (
+        before is None
+        or graph.size.pairs < params.most_pairs_left * before.pairs
+        or graph.size.nodes < before.nodes
+    ):
+        before = graph.size
+        for name in REDUCTIONS:
+            if not clock.left_s:
                 return
-            if name in {"keep_consistent", "drop_rows"}:
-                clock.spend(moves_at(state.tables.values()))
-            reduction(state, clock)
+            graph.reduce(name, clock, params.most_more_pairs)
             if on_step is not None:
-                on_step(name, Size.of(state))
+                on_step(name, graph.size)
+    graph.reduce("keep_consistent", clock, params.most_more_pairs)
