@@ -260,7 +260,10 @@ def main() -> None:
     parser.add_argument("plans", nargs="+")
     parser.add_argument("--executor", choices=("eager", "aot_eager", "inductor"), default="eager")
     parser.add_argument("--memory-gib", type=int, default=8)
+    parser.add_argument("--cpu-s", type=int, help="end after so many CPU seconds")
     options = parser.parse_args()
+    if options.cpu_s is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (options.cpu_s, options.cpu_s + 5))
     limit = options.memory_gib * 2**30
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     torch.set_num_threads(1)
