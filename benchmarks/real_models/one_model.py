@@ -224,7 +224,7 @@ class CompiledRows:
             other_bytes=memory if isinstance(memory, int) else None,
             other_slowdown=ratios[1] if others else None,
             limit_bytes=model.report.limit_bytes,
-            predicted_bytes=found.predicted_peak_bytes,
+            predicted_bytes=model.predicted_peak_bytes,
             measured_bytes=measured,
             predicted_slowdown=found.time_ns / found.base_time_ns,
             measured_slowdown=ratios[0],
@@ -235,8 +235,9 @@ class CompiledRows:
         )
 
 
-def _leave_out_logging() -> None:
-    """Let Dynamo skip calls of loggers, as its message about them advises."""
+def _set_dynamo() -> None:
+    """Let Dynamo take RNNs as `compiled` does, and skip calls of loggers, as it advises."""
+    torch._dynamo.config.allow_rnn = True
     ignored = torch._dynamo.config.ignore_logging_functions
     for name in ("debug", "info", "warning", "info_once", "warning_once"):
         # The last two are those of transformers.
@@ -259,7 +260,10 @@ def main() -> None:
     parser.add_argument("plans", nargs="+")
     parser.add_argument("--executor", choices=("eager", "aot_eager", "inductor"), default="eager")
     parser.add_argument("--memory-gib", type=int, default=8)
+    parser.add_argument("--cpu-s", type=int, help="end after so many CPU seconds")
     options = parser.parse_args()
+    if options.cpu_s is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (options.cpu_s, options.cpu_s + 5))
     limit = options.memory_gib * 2**30
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     torch.set_num_threads(1)
@@ -267,7 +271,7 @@ def main() -> None:
     reason, row_of = "", None
     try:
         subject = Subject.of(options.model)
-        _leave_out_logging()
+        _set_dynamo()
         row_of = rows_of(subject, options.executor)
     except (JettisonError, RuntimeError) as error:
         reason = _reason(error)

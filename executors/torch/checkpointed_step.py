@@ -13,11 +13,12 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.torch.accepted_replay import accepted_replay
+from jettison.torch.actions.step_actions import StepActions
 from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.checkpointed_sequential import Prediction
 from jettison.torch.errors import Uncopied
 from jettison.torch.graph_plan import GraphPlan
-from jettison.torch.graph_run import GraphRun, StepTensors
+from jettison.torch.graph_run import GraphRun, StepTensors, accumulate
 from jettison.torch.step_program import StepProgram
 
 
@@ -95,6 +96,7 @@ class CheckpointedStep(Uncopied, nn.Module):
         self.predicted = Prediction(time_ns=replay.time_ns, peak_bytes=replay.peak_bytes)
         self._plan = GraphPlan.of(schedule, program.traced)
         self._tensors = StepTensors(program.step)
+        self._actions: StepActions | None = None
 
     @property
     def graph(self) -> Graph:
@@ -122,7 +124,9 @@ class CheckpointedStep(Uncopied, nn.Module):
 
     def _run_of(self, inputs: Sequence[Tensor]) -> StepRun:
         """Return the run of one step on inputs that look like the sample."""
-        return GraphRun(self._plan, self._tensors, inputs)
+        if self._actions is None:
+            self._actions = StepActions(self._plan, self._tensors, accumulate)
+        return GraphRun(self._plan, self._actions, self._tensors, inputs)
 
     def extra_repr(self) -> str:
         """Return the predicted time and peak, for ``repr``."""

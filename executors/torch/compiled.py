@@ -126,9 +126,14 @@ def partitioner(
 ) -> Partitioner:
     """Make a partitioner of joint graphs for a compiler: the plan alone, and nothing measured.
 
-    It is a value for ``torch._inductor.config.custom_partitioner_fn``, and one for `partition_fn`
-    of ``torch._dynamo.backends.common.aot_autograd``. The limit holds for each graph by itself, and
-    for the peak that the plan predicts, with shares of that without recomputation.
+    It is a value for `partition_fn` of ``torch._dynamo.backends.common.aot_autograd``. The limit
+    holds for each graph by itself, and for the peak that the plan predicts, with shares of that
+    without recomputation. That is the peak of a step whose operators run as they are, one call
+    each, with the memory of their kernels measured beforehand.
+
+    Inductor fuses and moves operators, which undoes a plan: as
+    ``torch._inductor.config.custom_partitioner_fn`` it refuses any limit below 100 %, and names
+    `compiled`, which measures the step.
 
     Parameters
     ----------

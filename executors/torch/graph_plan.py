@@ -34,11 +34,14 @@ class NewBuffers:
         The register of each, by the name of the buffer.
     ends
         Registers to free when all have been written.
+    made
+        Names of those that operations have made, and no buffer or constant shares memory with.
     """
 
     views: tuple[View, ...]
     registers: Mapping[str, int]
     ends: tuple[int, ...]
+    made: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,12 @@ class GraphPlan:
                     for item in wanted
                     if item[0].op == "call_function"
                 }
+            ),
+            made=frozenset(
+                name
+                for name, node in traced.new_buffers.items()
+                if (found := registers.sources([node]))
+                and all(item[0].op == "call_function" for item in found)
             ),
         )
         loss = registers.of_node(traced.loss)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, fx, nn
+from torch import Tensor, nn
 
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.graph_calls import Registers
+from jettison.torch.actions.call_functions import Values
+from jettison.torch.actions.step_actions import Action, StepActions
 from jettison.torch.errors import ExecutionError
-from jettison.torch.graph_instructions import Delivery, Instruction
 from jettison.torch.graph_plan import GraphPlan
 from jettison.torch.step_conditions import UnchangedTensors
 
@@ -33,6 +33,10 @@ class StepTensors:
         tensor: Tensor = tensors[last]
         return tensor
 
+    def place(self, name: str) -> tuple[Mapping[str, Any], str]:
+        """Return where a tensor is looked up: in which mapping of its module, and by which name."""
+        return self._holders[name]
+
 
 class GraphRun:
     """Run of one step by a graph schedule, with the contents of memory.
@@ -45,20 +49,27 @@ class GraphRun:
 
     Parameters
     ----------
-    plan
-        The schedule.
+    plan, actions
+        The schedule, and the functions that run it.
     tensors
         The parameters and buffers.
     inputs
         Inputs of the step.
     """
 
-    def __init__(self, plan: GraphPlan, tensors: StepTensors, inputs: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        plan: GraphPlan,
+        actions: StepActions,
+        tensors: StepTensors,
+        inputs: Sequence[Tensor],
+    ) -> None:
         self._plan = plan
+        self._actions = actions
         self._tensors = tensors
         self._device = inputs[0].device
         self._inputs = tuple(inputs)
-        self._registers: Registers = list(plan.registers)
+        self._registers: Values = list(actions.values)
         for register, tensor in zip(plan.inputs, inputs, strict=True):
             self._registers[register] = tensor
         for register, name in plan.resident:
@@ -66,14 +77,13 @@ class GraphRun:
         for register in plan.old_buffers:
             self._registers[register] = self._registers[register].clone()
         self._held: UnchangedTensors | None = UnchangedTensors(self._unchanged())
-        self._generators: dict[fx.Node, _GeneratorState] = {}
         self._is_forward_done = False
 
     def forward(self) -> Tensor:
         """Run up to the gradient of the loss; return the loss."""
         plan, registers = self._plan, self._registers
         with torch.no_grad():
-            self._run(plan.forward)
+            self._run(self._actions.forward)
             write_buffers(plan, registers, self._tensors)
             for view in plan.loss_views:
                 registers[view.register] = view.call.on(registers)
@@ -100,7 +110,7 @@ class GraphRun:
         self._registers[self._plan.seed] = gradient
         try:
             with torch.no_grad():
-                self._run(self._plan.backward)
+                self._run(self._actions.backward)
         finally:
             self._is_forward_done = False
             self._inputs = ()
@@ -111,44 +121,11 @@ class GraphRun:
         """Return the tensors that the step reads and does not write to."""
         return [*self._inputs, *(self._tensors[name] for name in self._plan.unchanged)]
 
-    def _run(self, instructions: Sequence[Instruction]) -> None:
+    def _run(self, actions: Sequence[Action]) -> None:
         registers = self._registers
         with AutocastState.current(self._device).switched_off().restored():
-            for item in instructions:
-                if item.device is None:
-                    item.on(registers)
-                else:
-                    with self._drawing(item.node, item.device):
-                        item.on(registers)
-                for register in item.ends:
-                    registers[register] = None
-                for delivery in item.deliveries:
-                    self._deliver(delivery)
-
-    @contextmanager
-    def _drawing(self, node: fx.Node, device: torch.device) -> Iterator[None]:
-        """Repeat the random draw of the node's first run, then restore the generator."""
-        if node not in self._generators:
-            self._generators[node] = _GeneratorState(device)
-            yield
-            return
-        now = _GeneratorState(device)
-        self._generators[node].put_back()
-        try:
-            yield
-        finally:
-            now.put_back()
-
-    def _deliver(self, delivery: Delivery) -> None:
-        registers = self._registers
-        for view in delivery.views:
-            registers[view.register] = view.call.on(registers)
-        gradient = registers[delivery.register]
-        if delivery.is_shared:
-            gradient = gradient.clone()
-        for register in delivery.ends:
-            registers[register] = None
-        accumulate(self._tensors[delivery.parameter], gradient)
+            for action in actions:
+                action(registers)
 
 
 def write_buffers(plan: GraphPlan, registers: Registers, tensors: StepTensors) -> None:
@@ -156,11 +133,18 @@ def write_buffers(plan: GraphPlan, registers: Registers, tensors: StepTensors) -
     new = plan.new_buffers
     for view in new.views:
         registers[view.register] = view.call.on(registers)
-    # All are read before the first is written: one may follow from another's old value.
-    contents = {name: registers[register].clone() for name, register in new.registers.items()}
+    # All are read before the first is written: one may be a view of another's old value. What an
+    # operation has made is no view of any.
+    copied = {
+        name: registers[register].clone()
+        for name, register in new.registers.items()
+        if name not in new.made
+    }
+    for name in new.made:
+        tensors[name].copy_(registers[new.registers[name]])
     for register in new.ends:
         registers[register] = None
-    for name, content in contents.items():
+    for name, content in copied.items():
         tensors[name].copy_(content)
 
 
@@ -175,36 +159,3 @@ def accumulate(parameter: Tensor, gradient: Tensor) -> None:
         parameter.grad = gradient
     else:
         parameter.grad += gradient
-
-
-class _GeneratorState:
-    """State of the global generator of a device.
-
-    On a GPU it is two numbers that the host knows, the seed and how much was drawn: they are read
-    and set without waiting for the device, and without a tensor.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self._generator = _generator(device)
-        self._numbers = self._content = None
-        if device.type == "cuda":
-            self._numbers = (self._generator.initial_seed(), self._generator.get_offset())
-        else:
-            self._content = self._generator.get_state()
-
-    def put_back(self) -> None:
-        """Let the generator continue from this state."""
-        if self._numbers is None:
-            self._generator.set_state(self._content)
-            return
-        seed, offset = self._numbers
-        if self._generator.initial_seed() != seed:
-            self._generator.manual_seed(seed)
-        self._generator.set_offset(offset)
-
-
-def _generator(device: torch.device) -> torch.Generator:
-    if device.type != "cuda":
-        return torch.default_generator
-    place = torch.cuda.current_device() if device.index is None else device.index
-    return torch.cuda.default_generators[place]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 
 from torch import Tensor, nn
@@ -25,10 +26,8 @@ class UnchangedTensors:
         ExecutionError
             If one is another tensor, or has been written to.
         """
-        are_same = len(now) == len(self._tensors)
-        for tensor, held, version in zip(now, self._tensors, self._versions, strict=False):
-            are_same = are_same and tensor is held and tensor._version == version
-        if not are_same:
+        are_same = len(now) == len(self._tensors) and all(map(operator.is_, now, self._tensors))
+        if not are_same or [tensor._version for tensor in now] != self._versions:
             raise ExecutionError(
                 "a parameter, an input or a buffer was modified in place or replaced between the "
                 "forward and the backward part of the step, which reads it again; modify it "

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 pytest.importorskip("jettison.torch", exc_type=ImportError)
 
-from jettison.torch.compilation.inductor.code_memory import (
+from jettison.torch.compilation.inductor.code_calls import (  # noqa: E402
+    BufferLayout,
+    library_call,
+    rises_bytes,
+)
+from jettison.torch.compilation.inductor.code_memory import (  # noqa: E402
     GeneratedCode,
+    library_calls,
     pass_memory,
     step_peak_bytes,
 )
 
 pytestmark = pytest.mark.torch
+CPU = torch.device("cpu")
 
 FORWARD = """
 class Runner:
@@ -71,16 +79,80 @@ def test_a_buffer_is_free_when_its_last_name_is() -> None:
 
 def test_saved_values_are_in_memory_until_the_backward_pass_lets_them_go() -> None:
     # The loss (4) and its gradient (4) stay. First 100 + 8 + 40, then 8 + 40 + 80.
-    assert step_peak_bytes(forward(), backward(), saved=3) == 8 + 148
+    assert step_peak_bytes(forward(), backward(), saved=3, device=CPU) == 8 + 148
 
 
 def test_an_output_that_is_saved_too_is_counted_once_and_stays() -> None:
     shown = FORWARD.replace("return (buf5,", "return (buf1,")
     # The output (100) and its gradient (4) stay; 8 + 40 + 80 beside them.
-    assert step_peak_bytes(forward(shown), backward(), saved=3) == 104 + 128
+    assert step_peak_bytes(forward(shown), backward(), saved=3, device=CPU) == 104 + 128
 
 
 def test_code_in_several_partitions_is_not_read() -> None:
     parts = FORWARD.replace("class Runner:", "def partition_0(args):\n    return ()\nclass Runner:")
-    assert step_peak_bytes(forward(parts), backward(), saved=3) is None
+    assert step_peak_bytes(forward(parts), backward(), saved=3, device=CPU) is None
     assert pass_memory(forward("x = 1"), {}) is None
+
+
+# A pair is there from its call on, beside the argument that goes before it is taken apart.
+TAKEN_LATER = """
+class Runner:
+    def call(self, args):
+        x, w = args
+        args.clear()
+        buf0 = empty_strided_cpu((1, 4, 6, 6), (144, 36, 6, 1), torch.float32)
+        buf1 = torch.ops.aten.convolution_backward.default(buf0, x, w, [0], (1, 1), (0, 0), (1, 1),
+            False, (0, 0), 1, [True, True, False])
+        del buf0
+        buf2 = buf1[0]
+        buf3 = buf1[1]
+        del buf1
+        return (buf2, buf3, )
+"""
+
+
+def convolution() -> Any:
+    def layout(*size: int) -> BufferLayout:
+        strides = torch.empty(size, device="meta").stride()
+        return BufferLayout(size, strides, torch.float32, CPU)
+
+    layouts = {"buf0": layout(1, 4, 6, 6), "x": layout(1, 3, 8, 8), "w": layout(4, 3, 3, 3)}
+    # In bytes: the gradients of x and w have 192 and 108 numbers.
+    sizes = {"buf0": 576, "buf1": 0, "buf2": 768, "buf3": 432, "x": 768, "w": 432}
+    return GeneratedCode(TAKEN_LATER, sizes, is_backward=False, layouts=layouts)
+
+
+def test_results_of_a_call_are_there_before_its_arguments_go() -> None:
+    found = pass_memory(convolution(), {})
+    assert found.peak_bytes == 576 + 768 + 432
+    assert [item[1] for item in found.returned] == [768, 432]
+
+
+def test_a_library_takes_as_much_as_it_does_when_it_runs() -> None:
+    code = convolution()
+    (call,) = library_calls(code)
+    assert call.operator == "aten.convolution_backward.default"
+    (rise,) = rises_bytes([call], CPU).values()
+    assert rise >= 768 + 432
+    found = pass_memory(code, {}, {call: rise + 1000})
+    assert found.peak_bytes == 576 + rise + 1000
+    assert rises_bytes([call], torch.device("meta")) == {}
+
+
+def test_a_call_of_what_is_not_known_is_no_call_of_a_library() -> None:
+    layouts = convolution().layouts
+    for text in (
+        "torch.ops.aten.gone.default(x)",
+        "extern_kernels.mm(x, elsewhere)",
+        "cpp_fused_0(x)",
+        "extern_kernels.mm(x, w, out=elsewhere)",
+        "buf0",
+    ):
+        assert library_call(ast.parse(text, mode="eval").body, layouts) is None
+    product = ast.parse("extern_kernels.mm(reinterpret_tensor(x, (8, 24), (24, 1), 0), w, out=w)")
+    (line,) = product.body
+    assert isinstance(line, ast.Expr)
+    call = library_call(line.value, layouts)
+    assert call is not None
+    assert call.operator == "aten.mm.out"
+    assert "(8, 24) of strides (24, 1)" in call.layouts

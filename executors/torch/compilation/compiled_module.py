@@ -161,7 +161,7 @@ def compile_model(
     def partitioner(within: Memory) -> Partitioner:
         # The plan is wanted, so that no cache may answer in its place.
         planned = replace(planning, memory=within)
-        return Partitioner(planned, cost, folder=folder, is_cached=False)
+        return Partitioner(planned, cost, folder=folder, is_measured=True)
 
     def compile_graph(module: fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
         if not trains(inputs):

@@ -18,6 +18,7 @@ from torch._functorch.compile_utils import fx_graph_cse
 from torch._guards import CompileContext
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
+from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Share, parse_memory
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph, read_joint_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
@@ -42,8 +43,10 @@ class Partitioner(CustomPartitionerFn):
         Source of the durations; the rates of `operator_rates` if it is not given.
     folder
         Where plans are stored; None for nowhere.
-    is_cached
-        Whether a compiler may keep what it made of a graph and ask for no plan the next time.
+    is_measured
+        Whether the caller measures the step and holds Inductor's kernels to the plan. Then no
+        compiler may keep what it made of a graph and ask for no plan the next time. Inductor is
+        refused otherwise, unless nothing is computed again.
 
     Attributes
     ----------
@@ -59,14 +62,14 @@ class Partitioner(CustomPartitionerFn):
         cost: OperatorCost | None = None,
         *,
         folder: Path | None = None,
-        is_cached: bool = True,
+        is_measured: bool = False,
     ) -> None:
         self.planning = planning
         self.plans: list[SolvedPlan] = []
         self.saved: list[int] = []
         self._cost = cost
         self._folder = folder
-        self._is_cached = is_cached
+        self._is_measured = is_measured
         self._frames: set[int] = set()
 
     def __call__(
@@ -86,10 +89,14 @@ class Partitioner(CustomPartitionerFn):
         Raises
         ------
         InputError
-            If the graph cannot be read (`read_joint_graph`), or no schedule fits.
+            If the graph cannot be read (`read_joint_graph`), or no schedule fits, or the compiler
+            is Inductor and nobody measures what it makes of the plan.
         """
+        fuses = kwargs.get("compiler") == "inductor"
+        if fuses and self.is_limited and not self._is_measured:
+            raise _unmeasured(self.planning.memory)
         self._note_frame()
-        joint = self._read(gm, kwargs["num_fwd_outputs"], kwargs.get("compiler") == "inductor")
+        joint = self._read(gm, kwargs["num_fwd_outputs"], fuses)
         plan = stored_plan(joint, self.planning, self._folder)
         self.plans.append(plan)
         modules = write_modules(joint, plan.schedule)
@@ -106,7 +113,7 @@ class Partitioner(CustomPartitionerFn):
 
         None, with which nothing is cached, where compiled graphs are looked at afterwards.
         """
-        if not self._is_cached:
+        if self._is_measured:
             return None
         cost = self._cost
         settings = (
@@ -145,6 +152,16 @@ class Partitioner(CustomPartitionerFn):
                 "may exceed the limit; compile with fullgraph=True",
                 stacklevel=2,
             )
+
+
+def _unmeasured(memory: object) -> InputError:
+    return InputError(
+        f"Inductor fuses and moves what a plan within {memory} computes again, and a partitioner"
+        " alone does not see what becomes of the peak",
+        field="backend",
+        expected="write jettison.torch.compiled(model, memory=...), which holds Inductor to the"
+        " plan and measures the step, or compile without fusion (aot_autograd with partition_fn)",
+    )
 
 
 def _device(module: fx.GraphModule) -> torch.device:

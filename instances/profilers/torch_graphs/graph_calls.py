@@ -22,7 +22,51 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
 # Tensors, and lists of them where a view has several results; None in a register that is free. A
 # dictionary has only the registers that one operation reads.
 Registers = list[Any] | dict[int, Any]
-_Fill = Callable[[Registers], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Tensor in a register.
+
+    Attributes
+    ----------
+    register
+        Its number.
+    node
+        Its node in the trace; None for the gradient of the loss, as the caller gives it.
+    """
+
+    register: int
+    node: fx.Node | None = None
+
+    def __call__(self, registers: Registers) -> Any:
+        """Return the tensor."""
+        return registers[self.register]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEach:
+    """List of tensors in registers, and of constants."""
+
+    parts: tuple[Fill, ...]
+
+    def __call__(self, registers: Registers) -> list[Any]:
+        """Return the list."""
+        return [part(registers) for part in self.parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Argument that is no tensor."""
+
+    value: Any
+
+    def __call__(self, registers: Registers) -> Any:
+        """Return the argument."""
+        return self.value
+
+
+Fill = Read | ReadEach | Constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +87,8 @@ class Call:
 
     target: Callable[..., Any]
     arguments: tuple[Any, ...]
-    fills: tuple[tuple[int, _Fill], ...]
-    options: Mapping[str, _Fill]
+    fills: tuple[tuple[int, Fill], ...]
+    options: Mapping[str, Fill]
 
     def on(self, registers: Registers) -> Any:
         """Call the operator."""
@@ -121,7 +165,7 @@ class TraceRegisters:
 
     def given(self, register: int) -> Call:
         """Return the call that returns the tensor in a register unchanged."""
-        return Call(_same, (None,), ((0, operator.itemgetter(register)),), {})
+        return Call(_same, (None,), ((0, Read(register)),), {})
 
     def views(self, nodes: Iterable[fx.Node], *, first: bool = False) -> dict[fx.Node, View]:
         """Return the views that lead to nodes, in an order in which they can be made."""
@@ -154,13 +198,12 @@ def _nodes_of(item: Any) -> list[fx.Node]:
     return [part for part in parts if isinstance(part, fx.Node)]
 
 
-def _fill(item: Any, number: Callable[[fx.Node], int]) -> _Fill:
+def _fill(item: Any, number: Callable[[fx.Node], int]) -> Fill:
     if isinstance(item, fx.Node):
-        return operator.itemgetter(number(item))
+        return Read(number(item), item)
     if _nodes_of(item):
-        parts = [_fill(part, number) for part in item]
-        return lambda registers: [part(registers) for part in parts]
-    return lambda registers: item
+        return ReadEach(tuple(_fill(part, number) for part in item))
+    return Constant(item)
 
 
 def _same(tensor: Tensor) -> Tensor:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from torch import fx
+import torch
+from torch import Tensor, fx
 from torch._functorch import config as functorch_config
 from torch._inductor.compile_fx import compile_fx
 from torch._inductor.graph import GraphLowering
@@ -42,14 +43,18 @@ def compile_planned(
             }
             around.enter_context(V.set_choices_handler(PlanChoices()))
         compiled = compile_fx(module, list(inputs), config_patches=settings)
-    return compiled, _peak_bytes(codes, partitioner)
+    tensors = [item for item in inputs if isinstance(item, Tensor)]
+    device = next((item.device for item in tensors), torch.device("cpu"))
+    return compiled, _peak_bytes(codes, partitioner, device)
 
 
-def _peak_bytes(codes: Sequence[GeneratedCode], partitioner: Partitioner) -> int | None:
+def _peak_bytes(
+    codes: Sequence[GeneratedCode], partitioner: Partitioner, device: torch.device
+) -> int | None:
     passes = {code.is_backward: code for code in codes}
     if len(codes) != 2 or len(passes) != 2:
         return None
-    return step_peak_bytes(passes[False], passes[True], partitioner.saved[-1])
+    return step_peak_bytes(passes[False], passes[True], partitioner.saved[-1], device)
 
 
 @contextmanager
