@@ -41,6 +41,7 @@ RecomputedGraph checked_graph(const Amounts& duration_ns, const Amounts& output_
     expect_below_limit(graph.output_bytes, 1, total_bytes, "output_bytes");
     expect_below_limit(graph.workspace_bytes, 1, total_bytes, "workspace_bytes");
     graph.keep = copy(keep, n, "keep");
+    graph.computed_once.assign(n, 0);
     graph.input_start = copy(input_start, n + 1, "input_start");
     graph.inputs = copy(inputs, inputs.size(), "inputs");
     if (graph.input_start.front() != 0 ||

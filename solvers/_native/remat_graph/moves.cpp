@@ -124,6 +124,7 @@ void RematMoves::evict() {
     for (int draw = 0; draw < most_draws; ++draw) {
         const auto node = static_cast<std::int32_t>(below(stage + 1));
         if (node == running || graph_.output_bytes[at(node)] == 0) continue;
+        if (graph_.computed_once[at(node)] != 0) continue;
         const auto* computation = state_.computed_at(node, when);
         if (computation == nullptr || computation->last_read <= when) continue;
         if (std::binary_search(first_input, last_input, node)) continue;
@@ -162,7 +163,7 @@ void RematMoves::plan(Recomputation first) {
         for (std::int32_t k = graph_.input_start[at(node)];
              k < graph_.input_start[at(node) + 1] && most > 0; ++k) {
             const std::int32_t source = graph_.inputs[at(k)];
-            if (is_planned_[at(source)] != 0) continue;
+            if (is_planned_[at(source)] != 0 || graph_.computed_once[at(source)] != 0) continue;
             const auto& computation = state_.computed_by(source, first.stage);
             if (computation.stage == first.stage ||
                 computation.last_read >= moment(first.stage, node)) {

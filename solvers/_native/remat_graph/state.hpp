@@ -17,6 +17,8 @@ struct RecomputedGraph {
     std::vector<std::int64_t> output_bytes;
     std::vector<std::int64_t> workspace_bytes;
     std::vector<std::uint8_t> keep;
+    // Nodes that no move computes again.
+    std::vector<std::uint8_t> computed_once;
     std::vector<std::int32_t> input_start;
     std::vector<std::int32_t> inputs;
     std::vector<std::int32_t> user_start;
@@ -51,6 +53,15 @@ public:
     // computations where they live in a part of a stage or in one above the limit.
     void add(Recomputation one);
     void remove(Recomputation one);
+
+    // A value takes so many bytes more, and each computation of a node so much more time. The graph,
+    // which the caller changes in between, is not looked at. Time as for `add`.
+    void resize(std::int32_t node, std::int64_t by_bytes);
+    void lengthen(std::int32_t node, std::int64_t by_ns);
+    // How often a node is computed.
+    std::int64_t computations_of(std::int32_t node) const {
+        return static_cast<std::int64_t>(computed_[static_cast<std::size_t>(node)].size());
+    }
 
     // Upper bound on the excess that falls because a value no longer waits for this recomputation.
     std::int64_t relief(Recomputation one) const;
