@@ -47,7 +47,7 @@ class JointParams(Params):
         Moves of annealing with strategies fixed that take as long as one here.
     """
 
-    joint_rounds: int = 6
+    joint_rounds: int = 7
     joint_moves_at_once: int = 2_000
     moves_of_a_joint_move: int = 6
 
@@ -95,11 +95,6 @@ class JointAnnealing:
         """The moves that were tried."""
         return 0 if self._search is None else self._search.tried
 
-    @property
-    def is_over(self) -> bool:
-        """Whether there is nothing to go on with: no start, or all rounds from it are over."""
-        return self._search is None or self._search.is_over
-
     def start_from(self, plan: ShardedSchedule) -> bool:
         """Begin the rounds again from a plan, which may exceed the memory.
 
@@ -124,36 +119,28 @@ class JointAnnealing:
         self._search.start_from(start, np.array(plan.computations, dtype=np.int32))
         return True
 
-    def anneal(self, moves: int, floor_ns: int, rounds: int | None = None) -> bool:
-        """Anneal for so many moves, or rounds since the start; tell if the best plan is better.
+    def anneal(self, floor_ns: int, rounds: int) -> bool:
+        """Anneal until so many rounds since the start have ended; tell if the plan is better.
 
         Parameters
         ----------
-        moves
-            At most.
         floor_ns
-            Lower bound on the time.
+            Lower bound on the time, which ends it when it is reached.
         rounds
-            Rounds from the start after which it ends, at most.
+            Rounds from the start.
         """
         search, before = self._search, self.time_ns
         if search is None:
             return False
         search.set_floor_ns(floor_ns)
-        most = self._params.joint_rounds if rounds is None else rounds
-        while moves > 0 and not search.is_over and search.rounds_ended < most:
+        while not search.is_over and search.rounds_ended < rounds:
             left_s, tried = self._clock.left_s, search.tried
             if not left_s:
                 break
             # Where the time limit ends the run, the state by then counts.
             with suppress(TimeoutError):
-                search.run(
-                    min(moves, self._params.joint_moves_at_once),
-                    None if math.isinf(left_s) else left_s,
-                )
-            done = search.tried - tried
-            self._clock.spend(self._params.moves_of_a_joint_move * done)
-            moves -= max(1, done)
+                search.run(self._params.joint_moves_at_once, None if math.isinf(left_s) else left_s)
+            self._clock.spend(self._params.moves_of_a_joint_move * (search.tried - tried))
         if search.time_ns is not None and (before is None or search.time_ns < before):
             self._keep(search)
         return self.time_ns != before
@@ -187,9 +174,7 @@ def joint_arrays(problem: RematSharding) -> dict[str, np.ndarray]:
             within = [costs[k][k] for costs in inside.get(i, ())]
             is_forbidden = strategy.is_forbidden or None in within
             of_operator.append(
-                _FORBIDDEN
-                if is_forbidden
-                else strategy.cost_ns + sum(cost or 0 for cost in within)
+                _FORBIDDEN if is_forbidden else strategy.cost_ns + sum(cost or 0 for cost in within)
             )
         cost_ns.append(of_operator)
     for group in sharded.groups:

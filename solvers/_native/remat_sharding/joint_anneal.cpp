@@ -14,8 +14,8 @@ std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 constexpr std::int64_t first_moves_per_node = 60;
 constexpr std::int64_t least_moves = 1000;
 constexpr std::int64_t longer_each_round = 3;
-constexpr double first_temperature = 0.1;
-constexpr double later_temperature = 0.03;
+constexpr double first_temperature = 0.3;
+constexpr double later_temperature = 0.1;
 constexpr double last_temperature = 0.0005;
 constexpr std::int64_t moves_per_price = 200;
 constexpr double price_factor = 1.05;
