@@ -291,7 +291,7 @@ class JointAnneal:
         choice: NDArray[np.int32],
         places: NDArray[np.int32],
         cost_ns: NDArray[np.int64],
-        bytes: NDArray[np.int64],
+        size_bytes: NDArray[np.int64],
         table_ends: NDArray[np.int32],
         table: NDArray[np.int64],
         keep: NDArray[np.uint8],

@@ -41,13 +41,16 @@ class JointParams(Params):
     ----------
     joint_rounds
         Rounds from one start, each three times as long as the one before.
+    most_joint_moves
+        Moves from one start, at most.
     joint_moves_at_once
         Moves between two looks at the clock.
     moves_of_a_joint_move
         Moves of annealing with strategies fixed that take as long as one here.
     """
 
-    joint_rounds: int = 7
+    joint_rounds: int = 4
+    most_joint_moves: int = 2_000_000
     joint_moves_at_once: int = 2_000
     moves_of_a_joint_move: int = 6
 
@@ -133,7 +136,8 @@ class JointAnnealing:
         if search is None:
             return False
         search.set_floor_ns(floor_ns)
-        while not search.is_over and search.rounds_ended < rounds:
+        end = search.tried + self._params.most_joint_moves
+        while not search.is_over and search.rounds_ended < rounds and search.tried < end:
             left_s, tried = self._clock.left_s, search.tried
             if not left_s:
                 break
@@ -190,7 +194,7 @@ def joint_arrays(problem: RematSharding) -> dict[str, np.ndarray]:
             [len(operators[group[0]].strategies) for group in sharded.groups], dtype=np.int32
         ),
         "cost_ns": np.array([cost for row in cost_ns for cost in row], dtype=np.int64),
-        "bytes": np.array(
+        "size_bytes": np.array(
             [item.memory_bytes for operator in operators for item in operator.strategies],
             dtype=np.int64,
         ),

@@ -109,7 +109,7 @@ struct Search {
 };
 
 std::unique_ptr<Search> new_search(const Numbers& choice, const Numbers& places,
-                                   const Amounts& cost_ns, const Amounts& bytes,
+                                   const Amounts& cost_ns, const Amounts& size_bytes,
                                    const Numbers& table_ends, const Amounts& table,
                                    const Vector<std::uint8_t>& keep,
                                    const Vector<std::uint8_t>& computed_once,
@@ -134,7 +134,7 @@ std::unique_ptr<Search> new_search(const Numbers& choice, const Numbers& places,
         expect(is_used[g] != 0 && joint.places[g] > 0, "places: without an operator or a place");
     }
     joint.cost_ns = by_place(cost_ns, joint, -1, "cost_ns");
-    joint.bytes = by_place(bytes, joint, 0, "bytes");
+    joint.bytes = by_place(size_bytes, joint, 0, "size_bytes");
     read_inputs(joint.graph, keep, computed_once, input_start, inputs);
     read_tables(joint, table_ends, table);
     search->anneal = std::make_unique<JointAnneal>(joint, checked_places(joint, start),
@@ -153,7 +153,7 @@ void run(Search& search, std::int64_t moves, std::optional<double> time_limit_s)
 void bind_joint_anneal(nb::module_& m) {
     nb::class_<Search>(m, "JointAnneal")
         .def(nb::new_(&new_search), nb::arg("choice").noconvert(), nb::arg("places").noconvert(),
-             nb::arg("cost_ns").noconvert(), nb::arg("bytes").noconvert(),
+             nb::arg("cost_ns").noconvert(), nb::arg("size_bytes").noconvert(),
              nb::arg("table_ends").noconvert(), nb::arg("table").noconvert(),
              nb::arg("keep").noconvert(), nb::arg("computed_once").noconvert(),
              nb::arg("input_start").noconvert(), nb::arg("inputs").noconvert(),
