@@ -54,8 +54,8 @@ public:
     void add(Recomputation one);
     void remove(Recomputation one);
 
-    // A value takes so many bytes more, and each computation of a node so much more time. The graph,
-    // which the caller changes in between, is not looked at. Time as for `add`.
+    // A value takes so many bytes more, and each computation of a node so much more time. Sizes and
+    // durations of the graph are not looked at: the caller changes them. Time as for `add`.
     void resize(std::int32_t node, std::int64_t by_bytes);
     void lengthen(std::int32_t node, std::int64_t by_ns);
     // How often a node is computed.
