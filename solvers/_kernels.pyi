@@ -289,6 +289,42 @@ def sweep_weight_cycle(
     int,
 ]: ...
 
+class JointAnneal:
+    def __init__(
+        self,
+        choice: NDArray[np.int32],
+        places: NDArray[np.int32],
+        cost_ns: NDArray[np.int64],
+        size_bytes: NDArray[np.int64],
+        table_ends: NDArray[np.int32],
+        table: NDArray[np.int64],
+        keep: NDArray[np.uint8],
+        computed_once: NDArray[np.uint8],
+        input_start: NDArray[np.int32],
+        inputs: NDArray[np.int32],
+        start: NDArray[np.int32],
+        memory_bytes: int,
+        floor_ns: int,
+        rounds: int,
+        seed: int,
+    ) -> None: ...
+    # Places that are allowed together, and a staged schedule: ValueError if not.
+    def start_from(self, places: NDArray[np.int32], computations: NDArray[np.int32]) -> None: ...
+    def run(self, moves: int, time_limit_s: float | None = None) -> None: ...
+    def set_floor_ns(self, floor_ns: int) -> None: ...
+    @property
+    def is_over(self) -> bool: ...
+    @property
+    def time_ns(self) -> int | None: ...
+    @property
+    def places(self) -> list[int]: ...
+    @property
+    def computations(self) -> list[int]: ...
+    @property
+    def rounds_ended(self) -> int: ...
+    @property
+    def tried(self) -> int: ...
+
 class RematAnneal:
     def __init__(
         self,

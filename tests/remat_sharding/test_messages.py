@@ -12,6 +12,7 @@ import pytest
 
 from jettison import RematSharding, ScheduleClass
 from jettison.formulations.remat_sharding.messages.arrays import StateGraph
+from jettison.formulations.remat_sharding.messages.lifting import StatesLeft
 from jettison.formulations.remat_sharding.messages.reduced import reduced_states
 from jettison.formulations.remat_sharding.messages.windows import windowed_states
 from jettison.remat_sharding import Role, ShardedSchedule
@@ -71,6 +72,37 @@ def test_no_bound_of_windows_exceeds_the_best_plan() -> None:
     assert looked_at > 300
     # A bound that proves nothing would pass everything above.
     assert near > looked_at / 2
+
+
+def test_no_bound_lifted_from_fewer_cuts_exceeds_the_best_plan() -> None:
+    looked_at = removed = 0
+    for problem in (*training_steps(90, 80), *any_order(91, 80)):
+        best = best_staged_plan(problem.instance, problem.memory_bytes)
+        if best is None:
+            continue
+        within: StatesLeft | None = None
+        bound_ns = 0
+        cuts: tuple[int, ...] = ()
+        for cut in (None, 2, 1, 3):
+            if cut is not None and cut >= len(problem.instance):
+                continue
+            cuts = cuts if cut is None else tuple(sorted((*cuts, cut)))
+            whole = windowed_states(problem, cuts)
+            states = windowed_states(problem, cuts, within)
+            bound = StateBound(states.graph, MESSAGES)
+            removed += StateBound(whole.graph, MESSAGES).num_states - bound.num_states
+            for _ in range(3):
+                bound.ascend(best.time_ns, 40, NO_LIMIT)
+                bound.prove(best.time_ns + 1)
+            # The best plan has states that are left, whatever the cuts.
+            assert not bound.is_empty, (problem.instance.name, cuts)
+            assert bound.bound_ns <= best.time_ns, (problem.instance.name, cuts)
+            bound_ns = max(bound_ns, bound.bound_ns)
+            within = states.left(bound.pairs())
+        looked_at += 1
+        assert bound_ns >= problem.instance.base_time_ns
+    assert looked_at > 100
+    assert removed > 1000
 
 
 def test_no_bound_of_the_reduced_problem_exceeds_its_best_plan() -> None:
@@ -154,7 +186,7 @@ def test_kiwi_reduced_after_messages_has_the_optimum_of_brute_force() -> None:
 
 
 def test_exact_after_messages_has_the_optimum_of_brute_force() -> None:
-    params = replace(SHARDED, many_columns=1, passes=40, message_rounds=3)
+    params = replace(SHARDED, many_columns=1, passes=40, message_rounds=3, joint_rounds=1)
     for problem in training_steps(88, 25):
         best = best_staged_plan(problem.instance, problem.memory_bytes)
         outcome = solve_sharded_exact(problem, SolveOptions(gap=0.0), params)

@@ -27,7 +27,7 @@ Size: for `w` windows an operator has at most :math:`3^w` masks, 8 for two.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from jettison.formulations.remat_graph.windows.built import latest_computations
@@ -36,14 +36,20 @@ from jettison.formulations.remat_graph.windows.needed_sets import (
     needed_sets,
     read_in_window,
 )
-from jettison.formulations.remat_sharding.messages.arrays import StateGraph
+from jettison.formulations.remat_sharding.messages.arrays import FORBIDDEN, StateGraph
 from jettison.formulations.remat_sharding.messages.kinds import KindedGraph, Kinds
+from jettison.formulations.remat_sharding.messages.lifting import (
+    AGAIN,
+    NEITHER,
+    STORED,
+    Mask,
+    StatesLeft,
+)
 from jettison.formulations.remat_sharding.skeleton import skeleton
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
-NEITHER, STORED, AGAIN = range(3)
-Mask = tuple[int, ...]
+__all__ = ["AGAIN", "NEITHER", "STORED", "Mask", "WindowedStates", "windowed_states"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,20 @@ class WindowedStates:
     choice: tuple[int, ...]
     node: tuple[int, ...]
 
+    def left(self, states: Sequence[Sequence[tuple[int, int]]]) -> StatesLeft:
+        """Return what is left, from the states of each node as pairs of place and kind."""
+        return StatesLeft(
+            self.cuts,
+            self.masks,
+            tuple(
+                frozenset(
+                    (k, masks[kind] if len(masks) > 1 else masks[0])
+                    for k, kind in states[self.node[i]]
+                )
+                for i, masks in enumerate(self.masks)
+            ),
+        )
+
     def strategies(self, places: Sequence[int]) -> tuple[int, ...]:
         """Return the strategy of each operator from the place of each node."""
         return tuple(places[node] for node in self.choice)
@@ -90,10 +110,20 @@ class WindowedStates:
         return latest_computations(graph, self.cuts, ends, again)
 
 
-def windowed_states(problem: RematSharding, cuts: tuple[int, ...]) -> WindowedStates:
-    """Return the graph of states of some cuts, ascending; linear in its states and tables."""
+def windowed_states(
+    problem: RematSharding, cuts: tuple[int, ...], within: StatesLeft | None = None
+) -> WindowedStates:
+    """Return the graph of states of some cuts, ascending; linear in its states and tables.
+
+    Parameters
+    ----------
+    problem, cuts
+        The instance and its memory, and where windows begin.
+    within
+        What is left with some of these cuts; other states are left out.
+    """
     sharded = problem.instance
-    masks = _masks(sharded, cuts)
+    masks = _masks(sharded, cuts, within)
     kinds = [
         Kinds(
             tuple(
@@ -107,6 +137,8 @@ def windowed_states(problem: RematSharding, cuts: tuple[int, ...]) -> WindowedSt
         return _provides(sharded, j, masks[j][kind], again)
 
     written = KindedGraph(sharded, kinds, allows)
+    if within is not None:
+        _forbid_others(cuts, masks, written, within)
     _add_rows(problem, cuts, masks, written)
     return WindowedStates(
         sharded, cuts, written.graph, masks, tuple(written.choice), tuple(written.node)
@@ -118,7 +150,31 @@ def _provides(sharded: ShardedGraph, j: int, mask: Mask, again: frozenset[int]) 
     return j in sharded.parameters or all(mask[w] != NEITHER for w in again)
 
 
-def _masks(sharded: ShardedGraph, cuts: tuple[int, ...]) -> tuple[tuple[Mask, ...], ...]:
+def _forbid_others(
+    cuts: tuple[int, ...],
+    masks: Sequence[Sequence[Mask]],
+    written: KindedGraph,
+    within: StatesLeft,
+) -> None:
+    """Forbid the states of nodes that are not left with fewer cuts."""
+    nodes = written.graph.nodes
+    costs = [list(node.cost_ns) for node in nodes]
+    for i, of_operator in enumerate(masks):
+        images = within.images(cuts, i, of_operator)
+        node = written.node[i]
+        kinds = nodes[node].kinds
+        left = within.left[i]
+        for k in range(nodes[node].places):
+            for kind in range(kinds):
+                if (k, images[kind] if len(images) > 1 else images[0]) not in left:
+                    costs[node][k * kinds + kind] = FORBIDDEN
+    for number, cost_ns in enumerate(costs):
+        nodes[number] = replace(nodes[number], cost_ns=tuple(cost_ns))
+
+
+def _masks(
+    sharded: ShardedGraph, cuts: tuple[int, ...], within: StatesLeft | None
+) -> tuple[tuple[Mask, ...], ...]:
     graph, once = skeleton(sharded)
     needed = needed_sets(graph, cuts, once) if cuts else []
     ends = (*cuts[1:], len(graph) - 1) if cuts else ()
@@ -138,10 +194,16 @@ def _masks(sharded: ShardedGraph, cuts: tuple[int, ...]) -> tuple[tuple[Mask, ..
             if i not in once:
                 of_window[-1].append(AGAIN)
         singles = [j for j in sharded.inputs[i] if len(found[j]) == 1] if i not in once else []
+        possible: list[Mask] = list(product(*of_window))
+        if within is not None:
+            images = within.images(cuts, i, possible)
+            left = {image for _, image in within.left[i]}
+            pairs = zip(possible, images, strict=True)
+            possible = [mask for mask, image in pairs if image in left]
         found.append(
             tuple(
                 mask
-                for mask in product(*of_window)
+                for mask in possible
                 if all(
                     later != STORED or before != NEITHER or i > cuts[w]
                     for w, (before, later) in enumerate(pairwise(mask))

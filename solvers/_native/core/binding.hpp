@@ -122,6 +122,7 @@ void bind_pofo_program(nb::module_& m);
 void bind_period_search(nb::module_& m);
 void bind_pofo_proof(nb::module_& m);
 void bind_remat_anneal(nb::module_& m);
+void bind_joint_anneal(nb::module_& m);
 void bind_sharding(nb::module_& m);
 void bind_sharding_messages(nb::module_& m);
 void bind_training_chain(nb::module_& m);

@@ -30,6 +30,7 @@ NB_MODULE(_kernels, m) {
     bind_pofo_program(m);
     bind_pofo_proof(m);
     bind_remat_anneal(m);
+    bind_joint_anneal(m);
     bind_sharding(m);
     bind_sharding_messages(m);
     bind_training_chain(m);

@@ -30,6 +30,9 @@ public:
 
     const RematState& state() const { return state_; }
     void set_memory_bytes(std::int64_t memory_bytes) { state_.set_memory_bytes(memory_bytes); }
+    // For owners of the graph who change it: as in `RematState`. No change that can be taken back.
+    void resize(std::int32_t node, std::int64_t by_bytes) { state_.resize(node, by_bytes); }
+    void lengthen(std::int32_t node, std::int64_t by_ns) { state_.lengthen(node, by_ns); }
 
     // What a search minimizes: time and the bytes of excess, each with its weight.
     void set_weights(double per_ns, double per_byte);

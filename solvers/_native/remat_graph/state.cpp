@@ -176,6 +176,17 @@ void RematState::add(Recomputation one) {
     time_ns_ += graph_.duration_ns[at(node)];
 }
 
+void RematState::resize(std::int32_t node, std::int64_t by_bytes) {
+    const Moment end = moment(graph_.nodes - 1, graph_.nodes);
+    for (const Computation& one : computed_[at(node)]) {
+        profile_.change(moment(one.stage, node), std::min(one.last_read + 1, end), by_bytes);
+    }
+}
+
+void RematState::lengthen(std::int32_t node, std::int64_t by_ns) {
+    time_ns_ += by_ns * computations_of(node);
+}
+
 void RematState::remove(Recomputation one) {
     const std::int32_t node = one.node;
     const Moment when = moment(one.stage, node);

@@ -58,6 +58,15 @@ public:
     void add(Recomputation one);
     void remove(Recomputation one);
 
+    // A value takes so many bytes more, and each computation of a node so much more time. Sizes and
+    // durations of the graph are not looked at: the caller changes them. Time as for `add`.
+    void resize(std::int32_t node, std::int64_t by_bytes);
+    void lengthen(std::int32_t node, std::int64_t by_ns);
+    // How often a node is computed.
+    std::int64_t computations_of(std::int32_t node) const {
+        return static_cast<std::int64_t>(computed_[static_cast<std::size_t>(node)].size());
+    }
+
     // Upper bound on the excess that falls because a value no longer waits for this recomputation.
     std::int64_t relief(Recomputation one) const;
     // Lower bound on the excess that a recomputation adds in its own moment if a value of a number

@@ -3,8 +3,10 @@
 Which stages the model looks at matters more than how well it is solved. So the dearest stages of
 the strategies that a model without cuts chooses are tried one by one, each with a few passes of
 messages (`messages.state_bound`); beside the best one the stages are tried at which its labelling
-exceeds the memory most, as long as that raises the bound. The last graph gets all passes. All
-bounds are in exact integers and hold for plans in the order of the graph.
+exceeds the memory most, as long as that raises the bound. A graph with one more cut begins from the
+states that the one before has left (`formulations.remat_sharding.messages.lifting`), so that it is
+small, and what was proved before holds for it. The last graph gets all passes. All bounds are in
+exact integers and hold for plans in the order of the graph.
 """
 
 from __future__ import annotations
@@ -41,16 +43,19 @@ class MessageCutParams(MessageParams):
         See there.
     least_gain
         Gain of the bound for which a further cut is kept, as a share.
+    rounds_before_a_cut
+        Proofs on a graph, at most, before there is another cut.
     most_states
         States of the largest graph that is built.
     """
 
     first_cuts: int = 8
-    next_cuts: int = 2
+    next_cuts: int = 4
     most_message_cuts: int = 2
     work_of_a_score: int = 4_000_000
     least_passes: int = 60
     least_gain: float = 1e-4
+    rounds_before_a_cut: int = 10
     most_states: int = 400_000
 
 
@@ -101,25 +106,28 @@ class MessageCuts:
 
     def run(self) -> Tried | None:
         """Return the cuts with the largest bound, after all passes; None where none is possible."""
-        best = self._tried(())
+        best = self._tried((), None)
         if best is None:
             return None
         few = self.params.first_cuts
         while len(best.cuts) < self.params.most_message_cuts and self.clock.left_s:
-            tried = [self._tried((*best.cuts, cut)) for cut in self._dearest(best, few)]
+            if best.cuts:
+                self._converge(best, self.params.rounds_before_a_cut)
+            tried = [self._tried((*best.cuts, cut), best) for cut in self._dearest(best, few)]
             known = [one for one in tried if one is not None]
             further = max(known, key=lambda one: one.bound.bound_ns, default=best)
             if further.bound.bound_ns <= (1 + self.params.least_gain) * best.bound.bound_ns:
                 break
             best = further
             few = self.params.next_cuts
-        self._finish(best)
+        self.go_on(best)
         return best
 
-    def _tried(self, cuts: tuple[int, ...]) -> Tried | None:
+    def _tried(self, cuts: tuple[int, ...], before: Tried | None) -> Tried | None:
         if not self.clock.left_s:
             return None
-        states = windowed_states(self.problem, tuple(sorted(cuts)))
+        left = None if before is None else before.states.left(before.bound.pairs())
+        states = windowed_states(self.problem, tuple(sorted(cuts)), left)
         size = sum(node.places * node.kinds for node in states.graph.nodes)
         if size > self.params.most_states:
             return None
@@ -132,10 +140,13 @@ class MessageCuts:
         self._tell(bound)
         return Tried(states, bound, next(bound.labellings(), None))
 
-    def _finish(self, best: Tried) -> None:
+    def go_on(self, best: Tried) -> None:
         """Pass messages until nothing more is gained, and offer the plans of labellings."""
+        self._converge(best, self.params.message_rounds)
+
+    def _converge(self, best: Tried, rounds: int) -> None:
         bound, idle = best.bound, 0
-        for _ in range(self.params.message_rounds):
+        for _ in range(rounds):
             if not self.clock.left_s:
                 return
             known_ns = self.known_ns()

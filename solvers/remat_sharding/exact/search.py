@@ -2,8 +2,9 @@ r"""Rounds of models with cuts and slots for the exact search over strategies an
 
 The models are those of `formulations.remat_sharding.windows`. The search
 
-0. if the choice of strategies is a large problem, runs the baselines and passes messages over
-   states (`message_cuts`), which give a bound, the first cuts, and columns that no model needs;
+0. if the choice of strategies is a large problem, runs the baselines, anneals strategies and
+   recomputations together from their plans (`joint_annealing`), and passes messages over states
+   (`message_cuts`), which give a bound, the first cuts, and columns that no model needs;
 1. solves the choice of strategies alone, with the memory that each operator needs, and where its
    plan does not fit, runs the baselines (`baselines_first`), anneals from the strategies of least
    size if none of them has a plan, and finds the best plan of KIWI's reduced problem
@@ -63,13 +64,16 @@ from jettison.solvers.remat_sharding.exact.plan_annealing import (
 )
 from jettison.solvers.remat_sharding.exact.presolved import PresolvedSharding
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
+from jettison.solvers.remat_sharding.joint_annealing import JointAnnealing, JointParams
 from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
 from jettison.solvers.remat_sharding.kiwi.reduced_rounds import ReducedParams
 from jettison.solvers.remat_sharding.least_memory import strategies_of_least_size
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardedParams(MessageCutParams, PlanAnnealingParams, RowParams, ShareParams, ReducedParams):
+class ShardedParams(
+    MessageCutParams, PlanAnnealingParams, JointParams, RowParams, ShareParams, ReducedParams
+):
     """Parameters of the exact search over strategies and recomputation.
 
     Attributes
@@ -84,6 +88,10 @@ class ShardedParams(MessageCutParams, PlanAnnealingParams, RowParams, ShareParam
     early_share, share_of_the_first_plan
         Shares of the time limit, in the work of a usual machine, for that problem; the second one
         if there is no plan at all yet.
+    gap_of_a_baseline
+        Gap to which the baselines solve a large problem, since what follows betters their plans.
+    rounds_of_a_baseline
+        Rounds of annealing of strategies and recomputations together from the plan of each.
     near_share
         Gap between plan and bound, as a share of the time, below which HiGHS is to prove the plan
         rather than improve it.
@@ -95,6 +103,8 @@ class ShardedParams(MessageCutParams, PlanAnnealingParams, RowParams, ShareParam
     early_gap: float = 1e-3
     early_share: float = 0.1
     share_of_the_first_plan: float = 0.4
+    gap_of_a_baseline: float = 0.05
+    rounds_of_a_baseline: int = 2
     near_share: float = 0.01
 
 
@@ -154,6 +164,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             lambda plan: self.incumbent.offer(presolved.restore(plan)),
             params,
         )
+        self._joint = JointAnnealing(self.problem, options.seed, clock, params)
         # The objective of the models is the whole time.
         self._bounds = ModelBounds(self.incumbent, 0, method, ScheduleClass.IN_ORDER)
         share = WorkShare(params.least_moves, params.times_all)
@@ -174,7 +185,12 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         return self.incumbent.outcome(
             termination,
             infeasibility=self._infeasibility,
-            work={**self._runs.work, **self._work, "moves": self.annealing.moves},
+            work={
+                **self._runs.work,
+                **self._work,
+                "moves": self.annealing.moves,
+                "joint_moves": self._joint.moves,
+            },
             note=self._note,
         )
 
@@ -215,14 +231,13 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
 
         That model has no cuts, and so its columns are those of the choice of strategies.
         """
-        if num_choice_columns(self.problem.instance) > self._params.many_columns:
+        if self._is_large:
             self._ask_the_baselines()
             self._improve_the_smallest()
 
     def bound_a_large_problem(self) -> None:
         """Pass messages over a large problem: a bound, plans, and the first cuts of the models."""
-        is_large = num_choice_columns(self.problem.instance) > self._params.many_columns
-        if not is_large or self.incumbent.is_settled or not self._clock.left_s:
+        if not self._is_large or self.incumbent.is_settled or not self._clock.left_s:
             return
         method = self._method
 
@@ -239,20 +254,47 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             self.annealing.take,
         )
         self._messages = search.run()
-        if self._messages is not None:
-            self._rows.cuts.update(self._messages.cuts)
+        if self._messages is None:
+            return
+        self._rows.cuts.update(self._messages.cuts)
+        known_ns = self.annealing.time_ns
+        if not self.incumbent.is_settled:
+            self._improve_jointly(self.annealing.plan, self._params.joint_rounds)
+        if self.annealing.time_ns != known_ns:
+            search.go_on(self._messages)
+
+    @property
+    def _is_large(self) -> bool:
+        return num_choice_columns(self.problem.instance) > self._params.many_columns
 
     def _ask_the_baselines(self) -> None:
         """Anneal from the plans of the baselines, once."""
         if self._are_baselines_asked:
             return
         self._are_baselines_asked = True
+        options = self.options
+        if self._is_large:
+            options = replace(options, gap=max(options.gap, self._params.gap_of_a_baseline))
         for plan in schedules_of_baselines(
-            self.problem, "exact", self.options, self._clock, self._params, counts_work=True
+            self.problem, "exact", options, self._clock, self._params, counts_work=True
         ):
-            self._improve_from(plan)
+            assert isinstance(plan, ShardedSchedule)
+            if self._is_large:
+                self.annealing.take(plan.strategies, plan.computations)
+            else:
+                self._improve_from(plan)
+            self._improve_jointly(plan, self._params.rounds_of_a_baseline)
             if self.incumbent.is_settled:
                 return
+
+    def _improve_jointly(self, plan: ShardedSchedule | None, rounds: int) -> None:
+        """Anneal strategies and recomputations together, from a plan."""
+        if plan is None or not self._clock.left_s or not self._joint.start_from(plan):
+            return
+        self._joint.anneal(self.incumbent.lower_bound_ns, rounds)
+        found = self._joint.plan
+        if found is not None:
+            self.annealing.take(found.strategies, found.computations)
 
     def build(self) -> WindowedShardingModel | None:
         """Return the model of the cuts and slots so far."""
@@ -327,6 +369,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         if strategies is not None:
             floor_ns = self.incumbent.lower_bound_ns
             self.annealing.improve_from(strategies, range(len(sharded)), floor_ns)
+            self._improve_jointly(self.annealing.plan, self._params.rounds_of_a_baseline)
 
     def _add_rows(self, model: WindowedShardingModel, solution: ModelSolution) -> bool:
         assert solution.values is not None

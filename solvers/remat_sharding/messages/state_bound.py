@@ -147,6 +147,10 @@ class StateBound:
             if places:
                 yield Labelling(tuple(places), tuple(kinds), cost_ns, excess_bytes)
 
+    def pairs(self) -> list[list[tuple[int, int]]]:
+        """Return for each node the states that are left, as pairs of place and kind."""
+        return [list(zip(places, kinds, strict=True)) for places, kinds in self._kernel.states()]
+
     def states(self) -> list[tuple[frozenset[int], frozenset[int]]]:
         """Return for each node the places and the kinds of the states that are left."""
         return [(frozenset(places), frozenset(kinds)) for places, kinds in self._kernel.states()]
