@@ -194,6 +194,18 @@ class ActivationRows:
             if element == gap
         ]
 
+    def on_device(self, cut: int) -> int:
+        """Return the column of the activations of other stages on the device at a cut."""
+        return self._on_device[cut]
+
+    def saves_again(self, stage: int, cut: int) -> list[int]:
+        """Return the columns of a stage's runs after a cut that save all."""
+        return [
+            column
+            for (gap, number), column in self._again_all.items()
+            if number == stage and gap > cut
+        ]
+
     def operands(self, cut: int, number: int) -> tuple[float, Terms]:
         """Return the operands of the operation at a cut, and the activations beside them."""
         scale, chain = self._scale, self._scale.problem.instance
