@@ -51,7 +51,7 @@ def training_cycle(instance: Fields, resources: Fields, options: Fields) -> Stat
 
 
 class _Writer:
-    """Adds the columns and the rows: updates, activations, lengths, the link, the memory, the peak."""
+    """Adds columns and rows: updates, activations, lengths, the link, the memory, its peak."""
 
     def __init__(self, given: GivenStep) -> None:
         self.given = given

@@ -10,10 +10,10 @@ The rows of `peak` are once_1, copy_1, once_2, device, host, in, out and memory.
 loss starts, one byte is missing in 13: three times (device), (in) and (memory) together say that
 4 T + k_1 >= 22.
 
-`SAVED` has no weights. Where `B` of its loss starts, 8 bytes have the 6 that the loss saved, the gradient
-of 1 and so 1 of the other stage: of its 6, a part of 1 - K_1 is made again in D_6, at 4 ns for all, and
-O come back in D_5 to D_7. (holds) 1 + O >= 6 K_1, (remade), (returns) and the link say that
-6 (1 - D_6 / 4) <= 1 + 2 + D_6, so that D_6 >= 6 / 5 is added to 7 ns. In eighths: 8 D_6 >= 9.
+`SAVED` has no weights. Where `B` of its loss starts, 8 bytes have the 6 that the loss saved, the
+gradient of 1 and so 1 of the other stage: of its 6, a part of 1 - K_1 is made again in D_6, at 4 ns
+for all, and O come back in D_5 to D_7. (holds) 1 + O >= 6 K_1, (remade), (returns) and the link say
+that 6 (1 - D_6 / 4) <= 1 + 2 + D_6, so that D_6 >= 6 / 5 is added to 7 ns. In eighths: 8 D_6 >= 9.
 """
 
 from __future__ import annotations
