@@ -128,7 +128,7 @@ class StageWeights:
 
     @property
     def _subjects(self) -> list[nn.Parameter]:
-        """What the optimizer has in place of the trained parameters."""
+        """Parameters that the optimizer has in place of the trained ones."""
         return self._twins or self._trained
 
     @property
