@@ -79,7 +79,7 @@ def dress(axes: Axes, label: str, ylabel: str) -> None:
     axes.set_xlabel(label)
     axes.set_ylabel(ylabel)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, ncols=2, fontsize=9)
+    axes.legend(ncols=2, fontsize=9, framealpha=1, edgecolor="white")
 
 
 figure = Figure(figsize=(9, 4.4), layout="constrained")
