@@ -31,13 +31,18 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
     note = kind.note_on(loaded)
     if note is not None:
         sys.stderr.write(f"note: {note}\n")
+    say_what_is_not_recorded(posed)
+    return posed
+
+
+def say_what_is_not_recorded(posed: Problem) -> None:
+    """Write a note where nothing is taken off a card, since nobody says how many bytes that are."""
     card = as_card(posed.memory)
     if card is not None and card.resident_source is ResidentSource.NOT_RECORDED:
         sys.stderr.write(
             f"note: {posed.instance.name} records no resident bytes, and none are taken off the "
             "card; --resident says how many there are\n"
         )
-    return posed
 
 
 def check_options(kind: ProblemKind[Any], resources: Resources) -> None:

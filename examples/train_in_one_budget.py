@@ -40,7 +40,7 @@ def main() -> None:
         memory="50%",
         bandwidth="2GB/s",
         sample_input=batch,
-        time_limit=10,
+        time_limit=2,
     )
     torch.manual_seed(0)  # the model has dropout
     losses = [float(trainer.step(batch)) for _ in range(STEPS - 1)]

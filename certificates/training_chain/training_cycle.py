@@ -26,6 +26,7 @@ from ..stated_model import StatedModel
 from .activations import Activations
 from .around import Around
 from .given_step import GivenStep
+from .peak_rows import add_peak_rows
 from .updates import Updates
 
 _MOST_STAGES = 200
@@ -50,7 +51,7 @@ def training_cycle(instance: Fields, resources: Fields, options: Fields) -> Stat
 
 
 class _Writer:
-    """Adds the columns and the rows: updates, activations, lengths, the link, the memory."""
+    """Adds columns and rows: updates, activations, lengths, the link, the memory, its peak."""
 
     def __init__(self, given: GivenStep) -> None:
         self.given = given
@@ -71,6 +72,7 @@ class _Writer:
         self._add_lengths()
         self._add_link()
         self._add_memory()
+        add_peak_rows(self.model, given, self.around, self.activations)
 
     def _add_lengths(self) -> None:
         for e in self.around.gaps:

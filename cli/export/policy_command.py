@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jettison.cli.arguments import BandwidthOption, JsonOption, checked_output
+from jettison.cli.arguments import (
+    BandwidthOption,
+    CardOption,
+    JsonOption,
+    ResidentOption,
+    checked_output,
+)
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.export.policy_python import python_text
 from jettison.cli.output import print_json, print_pairs
+from jettison.cli.posed_problem import check_options, say_what_is_not_recorded
 from jettison.cli.profile_command import (
     BatchOption,
     Costs,
@@ -25,6 +32,7 @@ from jettison.cli.profile_command import (
     read_shape,
 )
 from jettison.instances.catalog import load
+from jettison.instances.core.card import Card, as_card
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.json_file import write_text
 from jettison.instances.core.link import parse_link
@@ -39,6 +47,8 @@ from jettison.schedules.remat_graph.framework_policy import Policy, PolicyTarget
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.schedules.remat_graph.value_names import NamedValues
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.registry import find_kind
+from jettison.solvers.core.resources import Resources
 
 if TYPE_CHECKING:
     from jettison.solvers.remat_graph.policies.best_saved_calls import NoSavedCalls
@@ -54,12 +64,6 @@ def export_policy(
             " or one of the zoo, as `jettison profile` takes them. torch-sac needs a model.",
         ),
     ],
-    memory: Annotated[
-        str,
-        typer.Option(
-            "--memory", metavar="SIZE", help="An amount (4GiB), or a share of the peak (60%)."
-        ),
-    ],
     target: Annotated[PolicyTarget, typer.Option("--to", help="What follows the policy.")],
     output: Annotated[
         Path,
@@ -70,6 +74,14 @@ def export_policy(
             help="The policy as JSON (.json), or as Python (.py) that needs PyTorch or JAX only.",
         ),
     ],
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory", metavar="SIZE", help="An amount (4GiB), or a share of the peak (60%)."
+        ),
+    ] = None,
+    card: CardOption = None,
+    resident: ResidentOption = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -111,6 +123,7 @@ def export_policy(
     jettison.jax.traced_graph makes of it, or from one whose nodes have the names that
     checkpoint_name gives to their values. With --bandwidth, values may move to the host and back,
     beside computations that do not wait for them.
+    With --card, what is resident is taken off it: weights, gradients, states and the context.
     Time and peak are those of the step that follows, by the replay. Where the time limit ended the
     search, the best policy so far is written, and the exit status is 4.
 
@@ -125,6 +138,7 @@ def export_policy(
         raise InputError(
             f"{output.name!r}", field="output", expected="write a name that ends in .json or .py"
         )
+    amount = _amount(memory, card, resident)
     options = SolveOptions(time_limit_s=time_limit, seed=seed)
     is_model = ":" in source or source in MODEL_NAMES
     if target is not PolicyTarget.TORCH_SAC and regions:
@@ -161,24 +175,38 @@ def export_policy(
         shape = None if input_shape is None else read_shape(input_shape)
         known = None if costs is Costs.MEASURED else (parse_rates(rates) if rates else A100)
         model = _Model(source, batch, shape, read_arguments(arguments or []), seed, known)
-    found = (
-        _sac(source, model, memory, regions, options)
+    problem, found = (
+        _sac(source, model, amount, regions, options)
         if target is PolicyTarget.TORCH_SAC
-        else _joint(source, model, memory, target, plan, output, bandwidth, options)
+        else _joint(source, model, amount, target, plan, output, bandwidth, options)
     )
     if not isinstance(found, Policy):
         status = ExitStatus.INFEASIBLE if found.is_proved else ExitStatus.NO_SCHEDULE
         fits = "no policy fits" if found.is_proved else "no policy was found that fits"
-        sys.stderr.write(f"{fits}; {found.enough_bytes} bytes are enough\n")
+        on_card = as_card(problem.memory)
+        if on_card is None:
+            enough = f"{found.enough_bytes} bytes are enough"
+        else:
+            enough = f"a card of {on_card.with_plan(found.enough_bytes)} bytes is enough"
+        sys.stderr.write(f"{fits}; {enough}\n")
         raise typer.Exit(status)
     if output.suffix == ".py":
         write_text(python_text(found, name), output)
     else:
         save_policy(found, output)
-    _show(found, as_json=as_json)
+    _show(found, problem, as_json=as_json)
     sys.stderr.write(f"wrote {output}\n")
     if not found.is_settled:
         raise typer.Exit(ExitStatus.LIMIT_WITH_SCHEDULE)
+
+
+def _amount(memory: str | None, card: str | None, resident: str | None) -> str | Card:
+    """Return what --memory says, or what is left of a card."""
+    check_options(find_kind("remat-graph"), Resources(memory, card=card, resident=resident))
+    if card is not None:
+        return Card(card, resident)
+    assert memory is not None
+    return memory
 
 
 class _Model:
@@ -221,10 +249,10 @@ class _Model:
 def _sac(
     source: str,
     model: _Model | None,
-    memory: str,
+    amount: str | Card,
     regions: list[str] | None,
     options: SolveOptions,
-) -> Policy | NoSavedCalls:
+) -> tuple[RematGraph, Policy | NoSavedCalls]:
     if model is None:
         raise InputError(
             f"{source!r} is no model, and a graph does not say which calls are of which module",
@@ -244,21 +272,24 @@ def _sac(
     traced = trace_regions(
         step, (workload.sample_input,), model.cost, model=workload.model, regions=regions
     )
-    memory_bytes = RematGraph(traced.graph, memory).memory_bytes
-    choice = best_saved_calls(traced, memory_bytes, options)
-    return choice if isinstance(choice, NoSavedCalls) else saved_calls_policy(choice, options)
+    problem = RematGraph(traced.graph, amount)
+    say_what_is_not_recorded(problem)
+    choice = best_saved_calls(traced, problem.memory_bytes, options)
+    if isinstance(choice, NoSavedCalls):
+        return problem, choice
+    return problem, saved_calls_policy(choice, options)
 
 
 def _joint(
     source: str,
     model: _Model | None,
-    memory: str,
+    amount: str | Card,
     target: PolicyTarget,
     plan: Path | None,
     output: Path,
     bandwidth: str | None,
     options: SolveOptions,
-) -> Policy | NoSavedValues:
+) -> tuple[RematGraph, Policy | NoSavedValues]:
     if model is None:
         graph = load(source)
         if not isinstance(graph, Graph):
@@ -284,6 +315,8 @@ def _joint(
     from jettison.solvers.remat_graph.policies.named_values_policy import named_values_policy
     from jettison.solvers.remat_graph.policies.once_again_policy import once_again_policy
 
+    problem = RematGraph(graph, amount)
+    say_what_is_not_recorded(problem)
     given = None if plan is None else load_schedule(plan, graph)
     assert given is None or isinstance(given, GraphSchedule)
     if target is PolicyTarget.JAX:
@@ -294,15 +327,23 @@ def _joint(
                 expected="write a .json file, and give it to `jettison.jax.checkpointed`",
             )
         link = None if bandwidth is None else parse_link(bandwidth)
-        return named_values_policy(RematGraph(graph, memory), options, given, link)
-    return once_again_policy(RematGraph(graph, memory), target, options, given)
+        return problem, named_values_policy(problem, options, given, link)
+    return problem, once_again_policy(problem, target, options, given)
 
 
-def _show(policy: Policy, *, as_json: bool) -> None:
+def _show(policy: Policy, problem: RematGraph, *, as_json: bool) -> None:
     if as_json:
         print_json(policy.to_json())
         return
     base = policy.base_time_ns
+    card = as_card(problem.memory)
+    of_card = []
+    if card is not None:
+        of_card = [
+            ("card", f"{card.card_bytes} bytes"),
+            ("resident", f"{card.resident_bytes} bytes"),
+            ("peak of the card", f"{card.with_plan(policy.peak_bytes)} bytes"),
+        ]
     saved = sum(len(region.saved) for region in policy.regions)
     print_pairs(
         [
@@ -310,6 +351,7 @@ def _show(policy: Policy, *, as_json: bool) -> None:
             ("class", str(policy.target.policy_class)),
             ("memory", f"{policy.memory_bytes} bytes"),
             ("peak", f"{policy.peak_bytes} bytes"),
+            *of_card,
             ("time", f"{policy.time_ns} ns"),
             ("overhead", percent(policy.overhead)),
             *(

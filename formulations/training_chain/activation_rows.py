@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.training_chain.around import Around
@@ -20,7 +21,13 @@ class ActivationRows:
         For each element, the columns of what is brought and sent.
     """
 
-    def __init__(self, builder: ArrayModelBuilder, scale: TrainingScale, around: Around) -> None:
+    def __init__(
+        self,
+        builder: ArrayModelBuilder,
+        scale: TrainingScale,
+        around: Around,
+        meanwhile: Callable[[], None],
+    ) -> None:
         self._builder = builder
         self._scale = scale
         self._around = around
@@ -45,6 +52,7 @@ class ActivationRows:
         for cut in range(around.num_elements):
             self._add_columns(cut)
         for cut in range(around.num_elements):
+            meanwhile()
             self._add_existing(cut)
             self._add_sent(cut)
             if around.is_operation(cut):
@@ -192,6 +200,18 @@ class ActivationRows:
             for again in (self._again, self._again_all)
             for (element, i), column in again.items()
             if element == gap
+        ]
+
+    def on_device(self, cut: int) -> int:
+        """Return the column of the activations of other stages on the device at a cut."""
+        return self._on_device[cut]
+
+    def saves_again(self, stage: int, cut: int) -> list[int]:
+        """Return the columns of a stage's runs after a cut that save all."""
+        return [
+            column
+            for (gap, number), column in self._again_all.items()
+            if number == stage and gap > cut
         ]
 
     def operands(self, cut: int, number: int) -> tuple[float, Terms]:

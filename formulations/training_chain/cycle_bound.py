@@ -32,6 +32,10 @@ Columns
                                      exist at cut c, on the device or the host, and are used later
 :math:`d_c, o_c`, ``dev, off``       activations on the device, and on the host only, at cut c
 :math:`Y_i`, ``Y_i``                 activations of stage i that are ever sent
+:math:`K_l`, ``K_l``                 whether :math:`F_l` saves all for the last time before
+                                     :math:`B_N`, :math:`l < N`
+:math:`O`, ``O``                     bytes of these that are on the host only when :math:`B_N`
+                                     starts
 ==================================== ===========================================================
 
 Inventories
@@ -96,13 +100,16 @@ Model
     \text{turn} \quad & \textstyle\sum_{W_l} D_e \ge u_l (1 - q_l) + (t_g + u^h_l + t_w) q_l +
         2 t_w \sum_e m_{l,e} \\
     \text{absence} \quad & \textstyle\sum_{F_l \text{ to } B_l} D_e \ge t_w y_l, \quad
-        \text{trip} \quad \sum_e D_e \ge (2 t_s + u_l) \sum_e \bar x_{l,e}
+        \text{trip} \quad \sum_e D_e \ge (2 t_s + u_l) \sum_e \bar x_{l,e} \\
+    \text{remade} \quad & K_l + \textstyle\sum_{e > b} S_{e,l} \ge 1, \quad
+        \text{holds} \quad d_b \ge \sum_{l < N} \bar a^l K_l - O, \quad
+        \text{returns} \quad \sum_{e > b} \mathrm{ua}_e \ge O
 
 In (keeps) and (plain) the first operation :math:`F_l` itself gives :math:`f_l` and
 :math:`1 - f_l` in the gap behind it. Operands of :math:`F_l` are
 :math:`(1 - f_l) (a^l + o_f) + f_l (\bar a^l + \bar o_f)`, of :math:`B_l`
 :math:`\bar a^l + \delta^l + \delta^{l-1} + o_b + g`. :math:`t` is the time of the transfer of a
-whole tensor.
+whole tensor. In the last three rows b is the cut at the start of :math:`B_N`.
 
 Limits
 ------
@@ -134,6 +141,23 @@ run. A rerun reads stage i - 1, which existed at the start of the gap or ran in 
 way occupies all of its bytes, and less here. The last three rows say that the named operations of
 one stage follow one another. Periods of several steps are covered by the mean of the columns.
 
+(remade), (holds), (returns): no operation runs at cut b, since :math:`B_N` starts there and there
+is one stream. Let :math:`K_l` be 1 if no run of :math:`F_l` that saves all starts after b, and 0 if
+one does; that one ends before :math:`B_l` and is in a gap after b, so that one of the
+:math:`S_{e,l}, e > b` is 1 and (remade) holds either way. Where :math:`K_l` is 1, all bytes of
+:math:`\bar a^l` that :math:`B_l` reads were made before b, and are of the same runs as at b: each
+of them exists at b and is used later, so that :math:`k_{l,b}` counts it, and it is on the device,
+where :math:`d_b` counts it, or on the host only. O is the sum of those on the host only. The bytes
+of different stages are different bytes, whence (holds). Each of those in O is on the device when
+:math:`B_l` starts, the end of an element after b, and no run makes it anew; so there is an element
+after b at whose start it is not on the device and at whose end it is. It was brought in it, and
+:math:`\mathrm{ua}_e` counts what is brought and still there at the end: (returns). Of a block on
+its way at b the bytes that have come are on the device and the others on the host only.
+
+The rows (keeps) and (balance) know parts only. Without these three, a third of a run gives a third
+of :math:`\bar a^l` three times, in other gaps and for the bytes of other stages, since (balance)
+adds up the stages; with them, a run that saves all after b is what makes room at b.
+
 The columns say nothing of the order within a gap, nor of recomputations that need weights which are
 away then.
 """
@@ -141,12 +165,14 @@ away then.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.training_chain.activation_rows import ActivationRows
 from jettison.formulations.training_chain.around import Around
+from jettison.formulations.training_chain.peak_rows import add_peak_rows
 from jettison.formulations.training_chain.training_scale import TrainingScale
 from jettison.formulations.training_chain.update_rows import UpdateRows
 from jettison.instances.training_chain.problem import TrainingChain
@@ -168,9 +194,24 @@ class CycleBoundModel:
     model: ArrayModel
 
 
-def build_cycle_bound(problem: TrainingChain) -> CycleBoundModel:
-    """Build the model: :math:`O(N^2)` columns and rows for N stages."""
-    return _built(problem, "cycle_bound", cost_of_time=1.0)
+def _go_on() -> None:
+    """Do nothing while a model is built."""
+
+
+def build_cycle_bound(
+    problem: TrainingChain, meanwhile: Callable[[], None] = _go_on
+) -> CycleBoundModel:
+    """Build the model: :math:`O(N^2)` columns and rows for N stages.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    meanwhile
+        Called once for each cut, of which each takes about as long; what it raises is passed on, so
+        that a time limit ends it.
+    """
+    return _built(problem, "cycle_bound", cost_of_time=1.0, meanwhile=meanwhile)
 
 
 def build_missing_memory(problem: TrainingChain) -> CycleBoundModel:
@@ -180,10 +221,12 @@ def build_missing_memory(problem: TrainingChain) -> CycleBoundModel:
     else costs. Where the least objective is above 0, no schedule fits. Lengths are at most what all
     rows together can ask for, so that multipliers prove something in spite of rounding.
     """
-    return _built(problem, "missing_memory", cost_of_time=0.0)
+    return _built(problem, "missing_memory", cost_of_time=0.0, meanwhile=_go_on)
 
 
-def _built(problem: TrainingChain, name: str, cost_of_time: float) -> CycleBoundModel:
+def _built(
+    problem: TrainingChain, name: str, *, cost_of_time: float, meanwhile: Callable[[], None]
+) -> CycleBoundModel:
     scale = TrainingScale.of(problem)
     around = Around(len(problem.instance))
     builder = ArrayModelBuilder(name)
@@ -194,10 +237,11 @@ def _built(problem: TrainingChain, name: str, cost_of_time: float) -> CycleBound
     ]
     more = None if cost_of_time else builder.add_column("more", cost=1.0)
     updates = UpdateRows(builder, scale, around, lengths)
-    activations = ActivationRows(builder, scale, around)
+    activations = ActivationRows(builder, scale, around, meanwhile)
     _add_lengths(builder, scale, around, lengths, updates, activations)
     _add_link(builder, scale, lengths, updates, activations)
     _add_memory(builder, scale, around, updates, activations, more)
+    add_peak_rows(builder, scale, around, activations)
     return CycleBoundModel(scale, builder.build())
 
 

@@ -8,6 +8,7 @@ updates where they are faster.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.training_chain.problem import TrainingChain
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.remat_chain.schedule import ChainOperation
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SILENT, Outcome, SolveOptions
 from jettison.solvers.core.params import Params
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
@@ -32,6 +34,9 @@ from jettison.solvers.training_chain.step_timing import TimedStep
 from jettison.solvers.training_chain.sweep_plans import DEPTHS, solve_by_steps
 from jettison.solvers.weight_offload.greedy.selection import Absence, select_choices
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
+
+# A limit has to be more than nothing.
+_LEAST_S = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +62,18 @@ def solve_best_split(
     problem: TrainingChain, options: SolveOptions, params: SplitParams = SPLIT
 ) -> Outcome:
     """Return the fastest schedule of all divisions, or the proof that no schedule fits."""
-    return solve_by_steps(problem, options, steps_of_splits(problem, params), "best-split")
+    steps = steps_of_splits(problem, params, Clock(options.time_limit_s))
+    return solve_by_steps(problem, options, steps, "best-split")
 
 
-def steps_of_splits(problem: TrainingChain, params: SplitParams) -> Iterator[TimedStep | None]:
-    """Yield the timed steps of all divisions."""
+def steps_of_splits(
+    problem: TrainingChain, params: SplitParams, clock: Clock
+) -> Iterator[TimedStep | None]:
+    """Yield the timed steps of all divisions.
+
+    The part of the activations, which is another problem for each division, is solved within the
+    time that the clock has left.
+    """
     chain, memory_bytes = problem.instance, problem.memory_bytes
     bare = _without_activations(chain)
     timer = PlanTimer(problem)
@@ -76,7 +88,7 @@ def steps_of_splits(problem: TrainingChain, params: SplitParams) -> Iterator[Tim
         if weights_bytes in seen:
             continue
         seen.add(weights_bytes)
-        computed = _recomputed(chain, activations_bytes, params.gap)
+        computed = _recomputed(chain, activations_bytes, params.gap, clock)
         if computed is not None:
             yield from _together(problem, timer, bare, weights_bytes, computed)
     yield None
@@ -98,10 +110,14 @@ def _without_activations(chain: Chain) -> Chain:
     return replace(chain, input_bytes=0, stages=tuple(stages))
 
 
-def _recomputed(chain: Chain, memory_bytes: int, gap: float) -> tuple[ChainOperation, ...] | None:
+def _recomputed(
+    chain: Chain, memory_bytes: int, gap: float, clock: Clock
+) -> tuple[ChainOperation, ...] | None:
     if memory_bytes < least_persistent_memory(chain)[0]:
         return None
-    best, _, _ = refine(ChainNeeds(chain), memory_bytes, replace(SILENT, gap=gap))
+    limit_s = None if math.isinf(clock.left_s) else max(clock.left_s, _LEAST_S)
+    options = replace(SILENT, gap=gap, time_limit_s=limit_s)
+    best, _, _ = refine(ChainNeeds(chain), memory_bytes, options)
     return best.schedule.operations
 
 

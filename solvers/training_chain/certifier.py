@@ -43,7 +43,7 @@ from jettison.solvers.training_chain.bounds.cycle_method import CYCLE, CyclePara
 _SCALE_BITS = (24, 32, 40, 48, 64)
 _OF_TIMES = {"length", "turn", "absence", "trip", "host", "device"}
 _OF_SHARES = {"once", "hosted", "states", "before", "after", "late", "copy"}
-_OF_SHARES |= {"keeps", "plain", "needs", "reads", "reads_all", "input"}
+_OF_SHARES |= {"keeps", "plain", "needs", "reads", "reads_all", "input", "remade"}
 
 
 def certify_training_chain(

@@ -55,13 +55,14 @@ class TrainingExactParams(TrainingSearchParams):
         Longer chains are declined, as are those of more than six stages.
     most_states
         States that are kept at a time, of about 200 bytes each.
-    rounds
-        Rounds of the local search that comes first.
+    rounds, most_rounds
+        Rounds of the local search that comes first, without a limit and with one.
     """
 
     most_searched_stages: int = 5
     most_states: int = 5_000_000
     rounds: int = 2
+    most_rounds: int = 12
 
 
 TRAINING_EXACT = TrainingExactParams()

@@ -8,9 +8,19 @@ of two stages that swap, of a run of neighbours, and the depths and orders of tr
 is timed at once (`step_timing`); a change is accepted if the step grows by no more than a threshold
 that falls to 0 over a round, and each round starts from the best plan, after idle rounds from one
 some changes away from it. What is better is replayed. A plan for which one resource alone is busy
-for too long is not timed. Without a limit on the time it ends after some rounds; with one it goes
-on until then, until many rounds have found nothing faster, or until the plan is proved to be the
-best. The result depends on the seed alone, and on the time only where the limit ends it.
+for too long is not timed. Without a limit it ends after some rounds; with one, on the time or the
+work, it goes on until then, until rounds find no plan that was not tried, or until the plan is
+proved to be the best: the longer nothing faster is found, the further away rounds begin. The result
+depends on the seed alone, and on the time only where the limit ends it.
+
+One clock has all of this. Baselines come first, in the order of what they cost, and the plans of
+each are timed to their end (`steps_of_baselines`); what a replay takes is kept free, so that the
+limit holds to a plan, unless it is too short for the first two baselines, of a plan each. So the
+answer is no slower than that of a baseline, as long as its plans and those before it are timed
+within the limit. The limit comes before that promise: where it ends the baselines, one of them may
+find more in the same limit by itself. A limit on the work (`SolveOptions.most_moves`) is one on the
+plans that are not of baselines; each of these has as many for itself, so that the promise holds at
+any.
 
 The bound is the largest of the cut bound, of the cycle and the peak bound (`cycle_method`), and of
 that of the weights alone.
@@ -18,9 +28,9 @@ that of the weights alone.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from jettison.instances.training_chain.problem import TrainingChain
@@ -29,33 +39,37 @@ from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.status import Termination
 from jettison.solvers.training_chain.bounds.activations_bound import bound_activations
 from jettison.solvers.training_chain.bounds.cycle_method import CycleParams, bound_training_cycle
 from jettison.solvers.training_chain.bounds.weights_bound import bound_training_weights
 from jettison.solvers.training_chain.incumbent import TrainingIncumbent
+from jettison.solvers.training_chain.joint_plans import joint_plans
 from jettison.solvers.training_chain.least_memory import training_infeasibility
 from jettison.solvers.training_chain.plan_changes import changed
 from jettison.solvers.training_chain.plan_codes import CodedPlan, PlanCodes, coded
 from jettison.solvers.training_chain.plan_families import descend_families
 from jettison.solvers.training_chain.plan_schedule import PlanTimer
-from jettison.solvers.training_chain.stage_choices import (
-    JointPlan,
-    StageChoice,
-    UpdatePlace,
-    Way,
-    possible,
-)
-from jettison.solvers.training_chain.step_timing import NO_MOST_NS
+from jettison.solvers.training_chain.stage_choices import JointPlan
+from jettison.solvers.training_chain.step_timing import NO_MOST_NS, TimedStep
+from jettison.solvers.training_chain.steps_of_baselines import steps_of_baselines
 from jettison.solvers.training_chain.sweep_plans import plans_of_a_limit
 
 # A bound that is asked for has at least this time, in which small models are solved.
 _LEAST_S = 0.05
+# Baselines before which no time is asked for. They have a plan each, and where that of the second
+# fits, everything offloaded, there is a schedule whatever the limit is.
+_WITHOUT_A_CLOCK = 2
+# Replays of the answer that follow the search: the one that accepts it, and that of the result.
+_REPLAYS = 2
+# Slow plans that are remembered, with the limit that they exceed.
+_MOST_SLOW_PLANS = 500_000
 # Changes that are taken although the step grows, by this share each, before a round that follows
-# idle ones.
+# idle ones. After as many idle rounds as there are kicks at most, the share is twice as large, up
+# to some times; then it begins anew.
 _MOST_KICKS = 24
 _LARGEST_KICK = 0.004
+_DOUBLINGS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +81,12 @@ class TrainingSearchParams(CycleParams):
     share_of_bound
         Share of the time left, after the joint plans, for the bounds.
     rounds
-        Rounds of changes where there is no time limit.
-    idle_rounds
-        Rounds without a faster plan after which a search with a time limit ends before it.
+        Rounds of changes where there is no limit on the time or the work.
+    most_rounds
+        Rounds at most where there is one.
+    rounds_of_known_plans
+        Rounds in a row without a plan that was not tried before, after which a search with a limit
+        ends before it.
     changes_per_stage
         Changes in a round, for each stage.
     first_threshold
@@ -78,7 +95,8 @@ class TrainingSearchParams(CycleParams):
 
     share_of_bound: float = 0.6
     rounds: int = 12
-    idle_rounds: int = 48
+    most_rounds: int = 10**9
+    rounds_of_known_plans: int = 48
     changes_per_stage: int = 60
     first_threshold: float = 0.001
 
@@ -130,6 +148,9 @@ class _Search:
         self._most_plans = plans_of_a_limit(options)
         self.tried = 0
         self._known: dict[CodedPlan, int | None] = {}
+        # Plans that are slower than this, and by how much is not known.
+        self._slower: dict[CodedPlan, int] = {}
+        self._replay_s: float | None = None
         self._best: tuple[int, CodedPlan] | None = None
 
     def run(self) -> None:
@@ -140,19 +161,9 @@ class _Search:
         TimeoutError
             When the time is up.
         """
-        # Each has the limit that it has by itself, so that the promise to be no worse holds
-        # whatever the limit is. Where that is short, they take longer than it together.
-        for name in find_method(self._problem.problem, "local-search").baselines:
-            found = find_method(self._problem.problem, name).run(
-                self._problem, self._options.quiet()
-            )
-            if isinstance(found.schedule, TrainingSchedule):
-                self.incumbent.offer(found.schedule)
-            pass_interrupt_on(found.termination)
-            self.incumbent.report()
-            if self.incumbent.is_settled:
-                return
-        self._clock.require_time()
+        if self._begin_from_baselines():
+            return
+        self._require_time()
         for plan in joint_plans(self._problem):
             self._try(coded(plan))
             if self._is_over():
@@ -162,16 +173,66 @@ class _Search:
             return
         self._prove()
         chance = random.Random(self._options.seed)
-        rounds = idle = 0
-        is_limited = not math.isinf(self._clock.left_s)
-        while self._best is not None and idle < self._params.idle_rounds:
-            if rounds >= self._params.rounds and not is_limited:
+        rounds = idle = without_new = 0
+        is_limited = not (math.isinf(self._clock.left_s) and math.isinf(self._most_plans))
+        most = self._params.most_rounds if is_limited else self._params.rounds
+        while self._best is not None and without_new < self._params.rounds_of_known_plans:
+            if rounds >= most:
                 return
-            best_ns = self._best[0]
-            if self._search_round(chance, _kicks_after(idle)):
+            best_ns, tried = self._best[0], self.tried
+            if self._search_round(chance, *_kicks_after(idle)):
                 return
             idle = idle + 1 if self._best[0] == best_ns else 0
+            without_new = without_new + 1 if self.tried == tried else 0
             rounds += 1
+
+    def _begin_from_baselines(self) -> bool:
+        """Time the plans of all baselines, replay the fastest; tell if the search is over.
+
+        Raises
+        ------
+        TimeoutError
+            When the time is up, after the replay.
+        """
+        found: list[TimedStep] = []
+        most_plans = None if math.isinf(self._most_plans) else int(self._most_plans)
+        try:
+            for place, (_, steps) in enumerate(steps_of_baselines(self._problem, self._clock)):
+                for step in itertools.islice(steps, most_plans):
+                    if step is not None:
+                        found.append(step)
+                        if self._replay_s is None or self._settles(step):
+                            self._replay(step)
+                            if self.incumbent.is_settled:
+                                return True
+                    if place >= _WITHOUT_A_CLOCK or self._replay_s is not None:
+                        self._require_time()
+        finally:
+            for step in sorted(found, key=lambda step: step.period_ns):
+                if self._replay(step):
+                    break
+        self.incumbent.report()
+        return self.incumbent.is_settled
+
+    def _settles(self, step: TimedStep) -> bool:
+        """Tell whether a step is close enough to the bound, if it is valid."""
+        base_ns = self._problem.base_time_ns
+        bound_ns = self.incumbent.lower_bound_ns
+        return self._options.is_close_enough(step.period_ns, bound_ns, base_ns)
+
+    def _replay(self, step: TimedStep) -> bool:
+        """Offer a step; tell whether no slower one is of use. Note how long a replay takes."""
+        if self.incumbent.time_ns is not None and self.incumbent.time_ns <= step.period_ns:
+            return True
+        began_s = self._clock.seconds
+        is_valid = self.incumbent.offer_step(step)
+        self._replay_s = self._clock.seconds - began_s
+        return is_valid
+
+    def _require_time(self) -> None:
+        """Raise `TimeoutError` where no more time is left than replays of the answer take."""
+        if self._clock.left_s <= _REPLAYS * (self._replay_s or 0.0):
+            raise TimeoutError
 
     def _prove(self) -> None:
         """Prove the bounds in a share of the time that is left.
@@ -192,14 +253,16 @@ class _Search:
     def _cycle(self, problem: TrainingChain, options: SolveOptions) -> Outcome:
         return bound_training_cycle(problem, options, self._params)
 
-    def _search_round(self, chance: random.Random, kicks: int) -> bool:
-        """Change the best plan, after some kicks; tell if the search is over."""
+    def _search_round(self, chance: random.Random, kicks: int, share: float) -> bool:
+        """Change the best plan, after kicks of up to a share each; tell if the search is over."""
         assert self._best is not None
         time_ns, plan = self._best
         for _ in range(kicks):
+            if self._is_over():
+                return True
             candidate = changed(plan, chance)
             found_ns = self._try(candidate)
-            if found_ns is not None and found_ns <= time_ns * (1 + _LARGEST_KICK):
+            if found_ns is not None and found_ns <= time_ns * (1 + share):
                 time_ns, plan = found_ns, candidate
         count = self._params.changes_per_stage * len(self._problem.instance)
         for place in range(count):
@@ -221,6 +284,8 @@ class _Search:
         key = self._codes.essential(plan)
         if key in self._known:
             return self._known[key]
+        if most_ns <= self._slower.get(key, -1):
+            return None
         if self.tried >= self._most_plans:
             raise _WorkIsDoneError
         self.tried += 1
@@ -228,6 +293,8 @@ class _Search:
         time_ns = None if step is None else step.period_ns
         if step is not None or most_ns == NO_MOST_NS:
             self._known[key] = time_ns
+        elif len(self._slower) < _MOST_SLOW_PLANS:
+            self._slower[key] = most_ns
         if time_ns is not None and (self._best is None or time_ns < self._best[0]):
             is_no_better = self.incumbent.time_ns is not None and time_ns >= self.incumbent.time_ns
             if is_no_better or self.incumbent.offer_step(step):
@@ -240,62 +307,28 @@ class _Search:
     def _try_in_time(self, plan: JointPlan) -> int | None:
         found_ns = self._try(coded(plan))
         self.incumbent.report()
-        self._clock.require_time()
+        self._require_time()
         return found_ns
 
     def _is_over(self) -> bool:
         self.incumbent.report()
         if self.incumbent.is_settled:
             return True
-        self._clock.require_time()
+        self._require_time()
         return False
 
 
-def _kicks_after(idle: int) -> int:
-    """Return the kicks before a round: none while rounds find faster plans, then more and more.
+def _kicks_after(idle: int) -> tuple[int, float]:
+    """Return the kicks before a round, and by which share the step may grow with each.
 
-    Every other round is without.
+    None while rounds find faster plans, then more and more, and larger ones. Every other round is
+    without.
     """
-    return 0 if idle % 2 == 0 else 2 + idle % _MOST_KICKS
+    share = _LARGEST_KICK * 2 ** (idle // _MOST_KICKS % _DOUBLINGS)
+    return (0 if idle % 2 == 0 else 2 + idle % _MOST_KICKS), share
 
 
 def _within(options: SolveOptions, clock: Clock) -> SolveOptions:
     if math.isinf(clock.left_s):
         return replace(options, time_limit_s=None)
     return replace(options, time_limit_s=max(clock.left_s, _LEAST_S))
-
-
-def joint_plans(problem: TrainingChain) -> Iterator[JointPlan]:
-    """Yield the family of joint plans: some hundreds on a long chain, the promising ones first.
-
-    The depths of prefetching are left to changes.
-    """
-    count = len(problem.instance)
-    kept_stages = sorted({1, *(count * part // 12 for part in range(1, 13))})
-    absences = [(False, False)]
-    if any(stage.weight_bytes for stage in problem.instance):
-        absences = [(True, True), (False, True), (False, False), (True, False)]
-    have_states = any(stage.optimizer_state_bytes for stage in problem.instance)
-    bases = []
-    if any(stage.host_can_update for stage in problem.instance):
-        bases.append(StageChoice(update=UpdatePlace.HOST, states_away=True))
-    bases += [StageChoice(states_away=True)] * have_states + [StageChoice()]
-    for base in bases:
-        for between, after in absences:
-            for every in (2, 0, 3, 1):
-                for kept in kept_stages:
-                    stages = tuple(
-                        base._replace(
-                            saved=_way(number, count - kept, every),
-                            away_between=between,
-                            away_after=after,
-                        )
-                        for number in range(1, count + 1)
-                    )
-                    yield possible(problem.instance, JointPlan(stages, 3, 3))
-
-
-def _way(number: int, last_not_kept: int, every: int) -> Way:
-    if number > last_not_kept:
-        return Way.KEPT
-    return Way.SENT if every and number % every == 0 else Way.AGAIN

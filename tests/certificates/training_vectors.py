@@ -9,6 +9,11 @@ what takes longer.
 The rows of `peak` are once_1, copy_1, once_2, device, host, in, out and memory. Where `B` of the
 loss starts, one byte is missing in 13: three times (device), (in) and (memory) together say that
 4 T + k_1 >= 22.
+
+`SAVED` has no weights. Where `B` of its loss starts, 8 bytes have the 6 that the loss saved, the
+gradient of 1 and so 1 of the other stage: of its 6, a part of 1 - K_1 is made again in D_6, at 4 ns
+for all, and O come back in D_5 to D_7. (holds) 1 + O >= 6 K_1, (remade), (returns) and the link say
+that 6 (1 - D_6 / 4) <= 1 + 2 + D_6, so that D_6 >= 6 / 5 is added to 7 ns. In eighths: 8 D_6 >= 9.
 """
 
 from __future__ import annotations
@@ -62,6 +67,31 @@ TEN = (
     "105:-1 106:-1 111:-1 112:-1 113:-1 114:-4 115:4 116:4 117:4 118:4 119:4 120:4 129:-4 226:4 "
     "228:4 230:4 239:4 248:4 249:4",
 )
+SAVED: dict[str, Any] = {
+    "format": "jettison",
+    "kind": "chain",
+    "version": 1,
+    "name": "saved",
+    "input_bytes": 0,
+    "stages": [
+        {
+            "name": "a",
+            "forward_ns": 4,
+            "backward_ns": 1,
+            "output_bytes": 1,
+            "saved_bytes": 6,
+        },
+        {
+            "name": "loss",
+            "forward_ns": 1,
+            "backward_ns": 1,
+            "output_bytes": 0,
+            "saved_bytes": 6,
+        },
+    ],
+}
+# length_6, in_5 to in_7, memory_4, remade_1, holds and returns.
+PARTS = ("l 54:5 63:3 65:3 67:3 73:3 77:18 78:3 79:3",)
 PEAK = ("l 3:3 5:1 7:1",)
 SIX = ("l 0:9 7:1 10:8 222:7 223:8 225:8",)
 
@@ -98,6 +128,7 @@ def _good() -> Iterator[_Part]:
     yield "cycle", _header(10, 13, 2), TEN, "weights and gradients move; multipliers are quarters"
     yield "cycle-update", _header(6, 15, 3), SIX, "updates take time on the device or on the link"
     yield "cycle-infeasible", _header(None, 12), NOTHING, "the backward of the layer needs 13 bytes"
+    yield "cycle-saved", _header(9, 8, 3, SAVED), PARTS, "8 D_6 >= 9 at the last backward operation"
     yield "peak", _peak(6, 13), PEAK, "4 T >= 22 - 1"
 
 
@@ -132,6 +163,10 @@ def _bad() -> Iterator[_Part]:
     yield "cycle-branch", _header(6, 15, 3), branch, "a branch on a continuous column"
     beyond = [SIX[0] + " 999:1"]
     yield "cycle-row", _header(6, 15, 3), beyond, "there is no such row"
+    more = _header(9, 9, 3, SAVED)
+    yield "cycle-saved-memory", more, PARTS, "in 9 bytes 8 D_6 >= 6"
+    less = [PARTS[0].rsplit(" ", 1)[0]]
+    yield "cycle-saved-back", _header(9, 8, 3, SAVED), less, "nothing says that O comes back"
     yield "peak-claim", _peak(7, 13), PEAK, "it proves 6"
     yield "peak-memory", _peak(6, 14), PEAK, "in 14 bytes 4 T >= 21 - 1"
     yield "peak-option", _peak(6, 13, stage=2), PEAK, "there are no options"

@@ -124,11 +124,34 @@ def test_a_memory_that_is_too_small_ends_with_status_three_and_one_that_is_enoug
     assert not list(line.folder.glob("*.py"))
 
 
+def test_what_is_resident_is_taken_off_a_card(line: CommandLine) -> None:
+    to = "--to joint-graph -o"
+    on_card = line.output(f"export-policy step.json --card 145B --resident 100B {to} card.json")
+    line.output(f"export-policy step.json --memory 45B {to} memory.json")
+    one, other = (load_policy(line.folder / name) for name in ("card.json", "memory.json"))
+    assert one.memory_bytes == 45
+    assert one.to_json() == other.to_json()
+    rows = {text[:22].strip(): text[22:].strip() for text in on_card.splitlines()}
+    assert rows["card"] == "145 bytes"
+    assert rows["resident"] == "100 bytes"
+    assert rows["peak of the card"] == f"{one.peak_bytes + 100} bytes"
+    # A graph that records nothing says so, where nobody says what is resident.
+    _, _, note = line.run(f"export-policy step.json --card 145B {to} other.json")
+    assert "records no resident bytes" in note
+    code, _, error = line.run(f"export-policy step.json --card 110B --resident 100B {to} no.json")
+    assert code == 3
+    enough = int(error.split("a card of ")[1].split()[0])
+    line.output(f"export-policy step.json --card {enough}B --resident 100B {to} enough.json")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("step.json --memory 75% --to joint-graph -o out.txt", "ends in .json or .py"),
         ("step.json --memory 75% --to torch-sac -o out.json", "no model, and a graph does not say"),
+        ("step.json --to joint-graph -o out.json", "no amount is given"),
+        ("step.json --memory 75% --card 1kB --to joint-graph -o out.json", "are both given"),
+        ("step.json --memory 75% --resident 1B --to joint-graph -o out.json", "taken off a card"),
         ("step.json --memory lots --to joint-graph -o out.json", "memory"),
         ("step.json --memory 75% --to joint-graph -o out.json --region a", "has no regions"),
         (

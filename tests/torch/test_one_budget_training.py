@@ -67,14 +67,21 @@ def unit_training_chain(model: Any) -> Chain:
     return Chain(name="unit", input_bytes=1, stages=(*stages, loss))
 
 
-def planned(model: Any, choice: StageChoice, *, optimizer: str = "adamw") -> Any:
+def planned(
+    model: Any, choice: StageChoice, *, optimizer: str = "adamw", most_norm: float | None = None
+) -> Any:
     """Return the trainer of a plan in which all stages have one choice."""
     chain = unit_training_chain(model)
     problem = TrainingChain(chain, 10**6, "1GB/s")
     step = PlanTimer(problem).of_plan(JointPlan((choice,) * len(chain)))
     assert step is not None
     return executor.OneBudgetTrainer(
-        model, problem, step.schedule, optimizer=OPTIMIZERS[optimizer], loss=squares
+        model,
+        problem,
+        step.schedule,
+        optimizer=OPTIMIZERS[optimizer],
+        loss=squares,
+        max_gradient_norm=most_norm,
     )
 
 

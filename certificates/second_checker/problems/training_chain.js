@@ -53,6 +53,7 @@ class Cycle extends Updates {
     this.lengths();
     this.moves();
     this.memory();
+    if (N > 1) this.peak();
   }
   longest() {
     const { f, b, u, hu, w, wg, ws, s, a } = this.c, of = this.stages;
@@ -183,6 +184,19 @@ class Cycle extends Updates {
       }
       this.model.atMost(terms, this.M - sum(w) - a[0] - operands);
     }
+  }
+  // What was saved for good before B_N starts, at cut 2 N.
+  peak() {
+    const { model, N, E, c: { s } } = this, below = range(1, N), later = E.slice(2 * N + 1);
+    const K = model.columns("K", below, () => ({ isWhole: false }));
+    const O = this.share("O", sum(below.map((l) => s[l])));
+    for (const l of below) {
+      const again = later.map((e) => this.S[e][l]).filter((column) => column !== undefined);
+      model.atLeast(total([K[l], ...again]), 1n);
+    }
+    const saved = below.map((l) => [-s[l], K[l]]);
+    model.atLeast([[1n, this.dev[2 * N]], [1n, O], ...saved], 0n);
+    model.atLeast([[-1n, O], ...total(later.map((e) => this.brought[e].at(-1)))], 0n);
   }
 }
 

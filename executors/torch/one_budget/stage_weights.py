@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -79,8 +80,7 @@ class StageWeights:
         self._twins: list[nn.Parameter] = []
         if updates_on_host and self._trained:
             self._twins = self._make_twins()
-        subject = self._twins or self._trained
-        self.optimizer = optimizer_of(subject) if subject else None
+        self.optimizer = optimizer_of(self._subjects) if self._trained else None
         groups = [] if self.optimizer is None else self.optimizer.param_groups
         self.settings = _copies_of(groups)
         self._forget_gradients()
@@ -110,6 +110,26 @@ class StageWeights:
     def parameters(self) -> tuple[nn.Parameter, ...]:
         """The parameters."""
         return tuple(self._parameters)
+
+    @property
+    def trained(self) -> tuple[nn.Parameter, ...]:
+        """Those of the parameters that are trained."""
+        return tuple(self._trained)
+
+    @property
+    def groups(self) -> list[list[nn.Parameter]]:
+        """The trained parameters of each group of the optimizer, with `settings` of as many."""
+        if self.optimizer is None:
+            return []
+        own = dict(zip(map(id, self._subjects), self._trained, strict=True))
+        return [
+            [own[id(item)] for item in group["params"]] for group in self.optimizer.param_groups
+        ]
+
+    @property
+    def _subjects(self) -> list[nn.Parameter]:
+        """Parameters that the optimizer has in place of the trained ones."""
+        return self._twins or self._trained
 
     @property
     def has_gradient(self) -> bool:
@@ -179,13 +199,17 @@ class StageWeights:
         for storage in self._weights if tensor is StageTensor.WEIGHTS else self._states:
             storage.resize_(0)
 
-    def update(self) -> None:
-        """Update on the device, if there is a gradient."""
+    def update(self, factor: Tensor | None) -> None:
+        """Update on the device, if there is a gradient, which is multiplied by a factor before."""
         if not self.is_pending or self.optimizer is None:
             return
         for tensor in (StageTensor.WEIGHTS, StageTensor.STATES, StageTensor.GRADIENT):
             self._copies.await_arrival(self._names[tensor])
             self._copies.release(self._names[tensor])
+        if factor is not None:
+            for parameter in self._trained:
+                if parameter.grad is not None:
+                    parameter.grad.mul_(factor)
         _set(self.optimizer, self._settings_then)
         self.optimizer.step()
         self._forget_gradients()
@@ -194,8 +218,10 @@ class StageWeights:
         for tensor in (StageTensor.WEIGHTS, StageTensor.STATES):
             self._copies.outdate(self._names[tensor])
 
-    def host_update(self) -> Callable[[], None]:
+    def host_update(self, factor: Tensor | None) -> Callable[[], None]:
         """Return the update on the host, for the thread that runs it; nothing is pending then.
+
+        The gradient is multiplied by a factor before.
 
         The gradient is on its way to the host or there. The copy of the weights on the device is an
         old one from now on.
@@ -212,7 +238,10 @@ class StageWeights:
             gradients = self._copies.on_host(self._names[StageTensor.GRADIENT]) if places else []
             self._copies.on_host(self._names[StageTensor.WEIGHTS])
             for parameter, place, index in places:
-                twin_of[id(parameter)].grad = place.on(gradients[index])
+                gradient = place.on(gradients[index])
+                if factor is not None:
+                    gradient.mul_(factor.to(gradient.device))
+                twin_of[id(parameter)].grad = gradient
             _set(optimizer, settings)
             optimizer.step()
             for twin in twin_of.values():
@@ -236,6 +265,81 @@ class StageWeights:
             return Place.of(parameter).on(hosted[index]).clone()
         self.await_weights()
         return parameter.detach().to("cpu", copy=True)
+
+    def newest_state(self, parameter: nn.Parameter) -> dict[str, Any]:
+        """Return a copy of the optimizer's state of a trained parameter, on the host.
+
+        Nothing may be pending.
+        """
+        assert self.optimizer is not None
+        places = dict(zip(map(id, self._trained), self._subjects, strict=True))
+        self._copies.await_arrival(self._names[StageTensor.STATES])
+        return {
+            name: self._newest(value) if isinstance(value, Tensor) else value
+            for name, value in self.optimizer.state.get(places[id(parameter)], {}).items()
+        }
+
+    def _newest(self, value: Tensor) -> Tensor:
+        storage = value.untyped_storage()
+        indices = {item._cdata: index for index, item in enumerate(self._states)}
+        if not storage.nbytes() and storage._cdata in indices:
+            hosted = self._copies.on_host(self._names[StageTensor.STATES])
+            return Place.of(value).on(hosted[indices[storage._cdata]]).clone()
+        return value.detach().to("cpu", copy=True)
+
+    def write_weights(self, given: Mapping[int, Tensor]) -> None:
+        """Write parameters, given by their `id`; nothing may be pending.
+
+        They are on the device afterwards, unless only the host had them and it updates them.
+        """
+        name = self._names[StageTensor.WEIGHTS]
+        written = [item for item in self._parameters if id(item) in given]
+        if self._twins:
+            places = [storage._cdata for storage in self._weights]
+            hosted = self._copies.on_host(name)
+            for item in written:
+                index = places.index(item.untyped_storage()._cdata)
+                Place.of(item).on(hosted[index]).copy_(given[id(item)])
+            if self.is_on_device(StageTensor.WEIGHTS):
+                self.prefetch(StageTensor.WEIGHTS)
+            return
+        if not self.is_on_device(StageTensor.WEIGHTS):
+            self.prefetch(StageTensor.WEIGHTS)
+        self.await_weights()
+        self._copies.release(name)
+        for item in written:
+            item.detach().copy_(given[id(item)])
+        self._copies.outdate(name)
+
+    def write_states(
+        self, states: Mapping[int, Mapping[str, Any]], settings: Mapping[int, Mapping[str, Any]]
+    ) -> None:
+        """Give the optimizer states and settings, by the `id` of the parameters.
+
+        Nothing may be pending. The states are where the optimizer has its parameters afterwards.
+        """
+        if self.optimizer is None:
+            return
+        groups, state, count = [], {}, 0
+        for own in self.groups:
+            numbers = range(count, count + len(own))
+            groups.append({**settings[id(own[0])], "params": list(numbers)})
+            for number, item in zip(numbers, own, strict=True):
+                if id(item) in states:
+                    # An optimizer keeps what it loads, and this one frees its states.
+                    state[number] = copy.deepcopy(dict(states[id(item)]))
+            count += len(own)
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        for settings_now, group in zip(
+            self.settings, _copies_of(self.optimizer.param_groups), strict=True
+        ):
+            settings_now.clear()
+            settings_now.update(group)
+        if not self._twins:
+            self._copies.await_arrival(self._names[StageTensor.STATES])
+            self._copies.release(self._names[StageTensor.STATES])
+            self._find_states()
+            self._copies.outdate(self._names[StageTensor.STATES])
 
     def on_device(self) -> Iterator[Tensor]:
         """Yield the tensors of which something is on the device."""

@@ -51,6 +51,7 @@ def train_in_one_budget(
     sample_loss_arguments: Sequence[Any] = (),
     chain: Chain | None = None,
     host_memory: str | int | Memory | None = None,
+    max_gradient_norm: float | None = None,
     method: str | None = None,
     time_limit: float | None = 60.0,
     warmup: int = 2,
@@ -102,8 +103,15 @@ def train_in_one_budget(
         What `profile_training_chain` returned for this model before.
     host_memory
         Bytes that the host has; None for no limit.
-    method, time_limit
+    max_gradient_norm
+        Limit of the norm of the gradient of all parameters, as `torch.nn.utils.clip_grad_norm_` has
+        it; None for no limit. It needs a plan that updates nothing before the gradient of the first
+        stage exists, and is refused with any other.
+    method
         As in `solve`.
+    time_limit
+        Seconds for all plans together: half of them for the first, and as much for others in less
+        memory, where the first leaves no room for what the executor needs besides.
     warmup, repeats, threads, check
         As in `profile_chain`.
 
@@ -142,7 +150,9 @@ def train_in_one_budget(
     )
     problem = TrainingChain(chain, memory, bandwidth, host_memory)
     limit_bytes = problem.memory_bytes
-    first = plan = _planned(problem, method, time_limit)
+    first_limit = None if time_limit is None else time_limit / 2
+    next_limit = None if first_limit is None else first_limit / _MOST_PLANS
+    first = plan = _planned(problem, method, first_limit)
     for _ in range(_MOST_PLANS):
         excess_bytes = _taken_bytes(plan, sequential, updates, device) - limit_bytes
         if excess_bytes <= 0:
@@ -150,7 +160,7 @@ def train_in_one_budget(
         budget = plan.problem.memory_bytes - excess_bytes
         try:
             plan = _planned(
-                TrainingChain(chain, budget, bandwidth, host_memory), method, time_limit
+                TrainingChain(chain, budget, bandwidth, host_memory), method, next_limit
             )
         except InputError:
             plan = first
@@ -162,6 +172,7 @@ def train_in_one_budget(
         plan.schedule,
         optimizer=optimizer,
         loss=loss,
+        max_gradient_norm=max_gradient_norm,
         device=device,
         result=plan.result,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from jettison.torch.checkpointed_sequential import Loss, with_arguments
 from jettison.torch.errors import ExecutionError, Uncopied
 from jettison.torch.host_copies import host_copies
 from jettison.torch.one_budget.activations import StepActivations
+from jettison.torch.one_budget.gradient_norm import GradientNorm, check_updates_are_late
 from jettison.torch.one_budget.host_processor import host_processor
 from jettison.torch.one_budget.issue_order import issue_order
 from jettison.torch.one_budget.memory_gauge import CpuGauge, Gauge, NoGauge
@@ -35,6 +36,7 @@ from jettison.torch.one_budget.model_parts import (
     parameters_of_stages,
     sizes_of_tensors,
 )
+from jettison.torch.one_budget.saved_state import SavedState
 from jettison.torch.one_budget.stage_weights import OptimizerOf, Settings, StageWeights
 from jettison.torch.schedule_run import RunStage
 from jettison.torch.stage_modules import StageModules
@@ -112,6 +114,9 @@ class OneBudgetTrainer(Uncopied):
         ``lambda parameters: torch.optim.AdamW(parameters, lr=1e-4)``. It is called once per stage.
     loss
         A module or function of the output and further arguments.
+    max_gradient_norm
+        Limit of the norm of the gradient of all parameters, as `torch.nn.utils.clip_grad_norm_` has
+        it; None for no limit.
     device
         The device that computes; that of the model's first parameter if it is not given.
     result
@@ -131,7 +136,7 @@ class OneBudgetTrainer(Uncopied):
     InputError
         If the model does more than running its stages; if model and chain do not have the same
         stages, stages share parameters, the optimizer needs a closure, or the replay rejects the
-        schedule.
+        schedule; if the gradient is limited, and the schedule updates before all of it exists.
     """
 
     def __init__(
@@ -142,6 +147,7 @@ class OneBudgetTrainer(Uncopied):
         *,
         optimizer: OptimizerOf,
         loss: Loss,
+        max_gradient_norm: float | None = None,
         device: torch.device | None = None,
         result: Result | None = None,
     ) -> None:
@@ -174,8 +180,12 @@ class OneBudgetTrainer(Uncopied):
         self._copies = host_copies(self._device)
         self._host = host_processor(self._device)
         self._order = issue_order(schedule, verdict, sizes_of_tensors(self.chain))
+        check_updates_are_late(max_gradient_norm, self._order, self.chain)
         self._runs = Counter(event.stage for event in schedule.events if event.kind.is_forward)
+        self._first = first_state(self.chain, schedule.events)
         self._weights = self._place(parameters, optimizer)
+        self._norm = GradientNorm(max_gradient_norm, self._weights)
+        self._saved = SavedState(model, self._weights, self._first)
         self._is_usable = True
         self._activations: StepActivations | None = None
 
@@ -189,8 +199,7 @@ class OneBudgetTrainer(Uncopied):
                     for name, buffer in part.named_buffers(recurse=False):
                         part._buffers[name] = buffer.to(self._device)
         found = []
-        first = first_state(self.chain, self.schedule.events)
-        for number, (own, state) in enumerate(zip(parameters, first, strict=True), start=1):
+        for number, (own, state) in enumerate(zip(parameters, self._first, strict=True), start=1):
             stage = StageWeights(
                 number,
                 own,
@@ -221,6 +230,11 @@ class OneBudgetTrainer(Uncopied):
         A change holds for the updates of steps that follow, whenever these run.
         """
         return [group for stage in self._weights for group in stage.settings]
+
+    @property
+    def gradient_norm(self) -> Tensor | None:
+        """Norm of the last step's gradient before it was limited; None where no limit is given."""
+        return self._norm.total
 
     def step(self, batch: Tensor, *loss_arguments: Any) -> Tensor:
         """Train on one batch; return the loss.
@@ -273,6 +287,7 @@ class OneBudgetTrainer(Uncopied):
             self._host.wait(number)
             if stage.is_pending:
                 self._update_now(stage)
+                self._saved.settle(number)
         self._synchronize()
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -281,16 +296,47 @@ class OneBudgetTrainer(Uncopied):
         The model itself need not fit the device for this.
         """
         self.finish()
-        stage_of = {
-            id(parameter): stage for stage in self._weights for parameter in stage.parameters
-        }
-        named = dict(self.model.named_parameters(remove_duplicate=False))
-        return {
-            name: stage_of[id(named[name])].newest(named[name])
-            if name in named
-            else item.detach().to("cpu", copy=True)
-            for name, item in self.model.state_dict().items()
-        }
+        return self._saved.weights()
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Give the model the weights and buffers that `state_dict`, or a plain model's, returned.
+
+        Updates that a step has left are made before.
+
+        Raises
+        ------
+        InputError
+            If a name is missing or not of the model, or a shape differs; nothing is written then.
+        """
+        self.finish()
+        self._saved.load_weights(state)
+        self._synchronize()
+
+    def optimizer_state_dict(self) -> dict[str, Any]:
+        """Return states and settings of the optimizer on the host, all updates made.
+
+        It is what ``state_dict()`` of one optimizer of all parameters would be that are trained,
+        those of the model before those of the loss: that optimizer can load it. Settings that were
+        changed for some stages alone leave each stage groups of its own.
+        """
+        self.finish()
+        return self._saved.optimizer()
+
+    def load_optimizer_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Give the optimizer what `optimizer_state_dict`, or that of a plain one, returned.
+
+        Updates that a step has left are made before. Settings, such as the learning rate, are
+        loaded too.
+
+        Raises
+        ------
+        InputError
+            If the groups have not as many parameters as those of the optimizer; nothing is written
+            then.
+        """
+        self.finish()
+        self._saved.load_optimizer(state)
+        self._synchronize()
 
     def close(self) -> None:
         """Run what is left, bring all weights back to the device, and give the model back.
@@ -307,24 +353,17 @@ class OneBudgetTrainer(Uncopied):
     def _update_now(self, stage: StageWeights) -> None:
         if stage.updates_on_host:
             stage.offload(StageTensor.GRADIENT)
-            stage.host_update()()
+            stage.host_update(self._norm.factor)()
             stage.drop(StageTensor.GRADIENT)
             if stage.is_on_device(StageTensor.WEIGHTS):
                 stage.prefetch(StageTensor.WEIGHTS)
             return
-        moved = [
-            tensor
-            for tensor in (StageTensor.WEIGHTS, StageTensor.STATES)
-            if not stage.is_on_device(tensor)
-        ]
-        for tensor in moved:
-            stage.prefetch(tensor)
+        for tensor in (StageTensor.WEIGHTS, StageTensor.STATES):
+            if not stage.is_on_device(tensor):
+                stage.prefetch(tensor)
         if not stage.has_gradient:
             stage.prefetch(StageTensor.GRADIENT)
-        stage.update()
-        for tensor in moved:
-            stage.offload(tensor)
-            stage.drop(tensor)
+        stage.update(self._norm.factor)
 
     def _step(self, batch: Tensor, loss_arguments: Sequence[Any], gauge: Gauge) -> Tensor:
         self._check_usable()
@@ -361,10 +400,10 @@ class OneBudgetTrainer(Uncopied):
         number = event.stage
         stage = self._weights[number - 1]
         if event.kind is TrainingEventKind.HOST_UPDATE:
-            self._host.submit(number, stage.host_update())
+            self._host.submit(number, stage.host_update(self._norm.factor))
             return None
         if event.kind is TrainingEventKind.UPDATE:
-            stage.update()
+            stage.update(self._norm.factor)
             return None
         stage.await_weights()
         if event.kind is _FORWARD:
@@ -373,6 +412,7 @@ class OneBudgetTrainer(Uncopied):
             return activations.forward_all(number)
         activations.backward(number)
         stage.note_gradient()
+        self._norm.note(number)
         return None
 
     def _move(self, event: TrainingEvent, activations: StepActivations) -> None:

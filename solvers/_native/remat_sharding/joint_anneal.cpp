@@ -42,7 +42,7 @@ JointAnneal::JointAnneal(JointGraph graph, std::vector<std::int32_t> places,
 
 void JointAnneal::start_from(const std::vector<std::int32_t>& places,
                              const std::vector<std::int32_t>& sequence) {
-    const std::vector<Recomputation> again = recomputations_of(sequence, moves_.graph().nodes);
+    const std::vector<Recomputation> again = recomputations_of(sequence, moves_.graph());
     for (const Recomputation one : again) {
         if (moves_.graph().again[at(one.node)] == 0) {
             throw std::invalid_argument("computations: again what is computed once");

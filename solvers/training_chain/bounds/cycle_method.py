@@ -82,7 +82,12 @@ def bound_training_cycle(
             "tried; the bound is that of the memory at its peak",
         )
     clock = Clock(options.time_limit_s)
-    built = build_cycle_bound(problem)
+    try:
+        built = build_cycle_bound(problem, clock.require_time)
+    except TimeoutError:
+        return Outcome(
+            termination=Termination.TIME_LIMIT, bounds=(base,), note="the model was not built"
+        )
     work = {"rows": built.model.num_rows, "columns": built.model.num_columns}
     proved_ns, termination, note = 0, Termination.ERROR, None
     for algorithm in algorithms_for(stages, params):
