@@ -220,7 +220,9 @@ def _is_column(value: object) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], int)
 
 
-@pytest.mark.parametrize(("name", "memory"), [("vit-x8", "20GiB"), ("dlrm-x8", "20GiB")])
+@pytest.mark.parametrize(
+    ("name", "memory"), [("vit-x8", "20GiB"), ("bert-tiny-x4-b2-32-cpu", "50%")]
+)
 def test_a_bundled_instance_is_certified_to_the_bound_of_the_method(
     name: str, memory: str, tmp_path: Path
 ) -> None:

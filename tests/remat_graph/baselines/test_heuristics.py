@@ -20,8 +20,8 @@ from tests.remat_graph.oracles.brute_force import least_time_ns
 
 HEURISTICS = [method for method in methods_of("remat-graph") if method.promise is Promise.HEURISTIC]
 OPTIONS = SolveOptions(time_limit_s=20)
-# They search for tenths of a second on any graph, or solve a program, and are tried on every 30th or
-# third. Their own tests have more graphs beside the brute force.
+# They search for tenths of a second on any graph, or solve a program, and are tried on every 30th,
+# or third. Their own tests have more graphs beside the brute force.
 TRIED_ON_EACH = {"anneal": 30, "orders": 30, "lp-rounding": 3}
 # They compare a schedule without recomputation too, or make it where nothing has to be evicted.
 STORE_ALL_IN_PLENTY = {
