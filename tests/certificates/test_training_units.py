@@ -26,7 +26,7 @@ from jettison.solvers.proof.certificate import Certificate
 from tests.certificates.second_checker import verdicts
 from tests.certificates.written_certificate import text_of
 
-CHANGED = 400
+CHANGED = 200
 LINKS = (None, "1GB/s", "2GB/s:total=3GB/s", "1GB/s:half-duplex")
 NO_LIMIT = SolveOptions(time_limit_s=None, gap=0.0)
 
