@@ -56,23 +56,36 @@ quick: install
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest $(TOGETHER) --quick
 
-test: lint
-	$(BIN)/python -m pytest $(TOGETHER)
+# Types are checked beside the tests, in one process more; what mypy has found is printed after them.
+# Either may fail, and then both have run.
+test: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@mkdir -p build
+	@$(BIN)/mypy >build/mypy.txt 2>&1 & types=$$!; \
+	  tests_pass=yes; types_hold=yes; \
+	  $(BIN)/python -m pytest $(TOGETHER) || tests_pass=no; \
+	  wait $$types || types_hold=no; \
+	  echo "mypy:"; cat build/mypy.txt; \
+	  echo "tests pass: $$tests_pass, types hold: $$types_hold"; \
+	  test $$tests_pass = yes && test $$types_hold = yes
 
 # After tests have become slower or faster: tests/slow_tests.txt, which says what is not quick.
 slow-tests: install
 	$(BIN)/python -m pytest $(TOGETHER) --note-slow
 
+# An extra of pyproject.toml says what these tests need, and a variable one version of it:
+# make test-torch TORCH=torch==2.13.0
 test-torch: install
-	$(BIN)/python -m pip install --quiet $(or $(TORCH),"torch>=2.4")
+	$(BIN)/python -m pip install --quiet "jettison[torch]" $(TORCH)
 	$(BIN)/python -m pytest -m torch tests/torch
 
 test-jax: install
-	$(BIN)/python -m pip install --quiet $(or $(JAX),"jax>=0.7")
+	$(BIN)/python -m pip install --quiet "jettison[jax]" $(JAX)
 	$(BIN)/python -m pytest -m jax tests/jax
 
 test-cluster: install
-	$(BIN)/python -m pip install --quiet $(or $(DASK),"distributed>=2024.8") "duckdb>=1.0" "pyarrow>=16"
+	$(BIN)/python -m pip install --quiet "jettison[distributed,tables]" $(DASK)
 	$(BIN)/python -m pytest -m "minutes or not minutes" tests/studies/test_dask_sweep.py \
 	  tests/studies/test_results_table.py tests/cli/test_sweep_command.py \
 	  tests/studies/test_example_study.py

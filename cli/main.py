@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import functools
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, NoReturn, TextIO
@@ -110,12 +111,18 @@ app.command("verify", short_help="Check certificates, schedules and generated in
 )
 
 
+@functools.cache
+def _command() -> Callable[..., object]:
+    # To build all commands takes longer than most of them, and a process may run many.
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its status."""
     _prepare_streams()
     try:
         try:
-            app(args=None if arguments is None else list(arguments))
+            _command()(args=None if arguments is None else list(arguments))
         finally:
             # Flush here: at the end of the program a failure could not be reported.
             sys.stdout.flush()

@@ -657,7 +657,7 @@ def network(label: str) -> Graph:
     return NETWORKS[name](batch)
 
 
-@KEPT.rows("checkmate_budgets", again_s=3.0, about=["bound_ns"])
+@KEPT.rows("checkmate_budgets", again_s=1.0, about=["bound_ns"])
 def budget_row(label: str, percent: int) -> dict[str, int | str | None]:
     """Return the times of all strategies in a share of the peak without recomputation."""
     problem = jt.RematGraph(network(label), f"{percent}%")
@@ -959,7 +959,7 @@ def memory_for_values(label: str) -> int:
     return 16 * 2**30 - round(2 * 4 * 1e6 * LIMITED[label][1])
 
 
-@KEPT.rows("checkmate_batches", again_s=2.0)
+@KEPT.rows("checkmate_batches", again_s=1.0)
 def batch_row(label: str, method: str) -> dict[str, int | str | None]:
     """Return the largest batch of a strategy, and what is proved of larger ones."""
     make, memory_bytes = NETWORKS[LIMITED[label][0]], memory_for_values(label)
@@ -1082,7 +1082,7 @@ draw_figure7()
 
 
 # %%
-@KEPT.rows("checkmate_densenet", again_s=3.0)
+@KEPT.rows("checkmate_densenet", again_s=1.0)
 def densenet_row(percent: int) -> dict[str, int | str | None]:
     """Return what `exact` finds and proves on DenseNet-161."""
     graph = NETWORKS["densenet-161"](64)
@@ -1167,7 +1167,7 @@ def published_folder() -> Path | None:
 folder = published_folder()
 
 
-@KEPT.rows("checkmate_published", again_s=1.0 if folder else 0, about=["bound_ns"])
+@KEPT.rows("checkmate_published", again_s=0.5 if folder else 0, about=["bound_ns"])
 def published_row(file: str, memory: str | int) -> dict[str, int | str | None]:
     """Return what `exact` finds and proves in 10 seconds on a published graph."""
     if folder is None:
@@ -1227,7 +1227,7 @@ print(
 PUBLISHED = {"VGG16": VGG16, "VGG19": VGG19, "U-Net": UNET, "ResNet50": RESNET}
 
 
-@KEPT.rows("checkmate_published_rules", again_s=1.0 if folder else 0, about=["bound_ns"])
+@KEPT.rows("checkmate_published_rules", again_s=0.5 if folder else 0, about=["bound_ns"])
 def published_rules_row(file: str, percent: int) -> dict[str, int | None]:
     """Return the times of the rules on a published graph, and a bound where one has a schedule."""
     if folder is None:

@@ -189,7 +189,7 @@ travelled
 BANDWIDTHS = [6, 12, 24, 48]
 
 
-@KEPT.rows("devices_offloading", again_s=1)
+@KEPT.rows("devices_offloading", again_s=0.5)
 def linked(device: str, gb_per_s: int) -> dict[str, int | str]:
     """Return the time of POFO's optimum, and what is proved of it."""
     link = f"{gb_per_s}GB/s"
@@ -256,7 +256,7 @@ def weights_of(device: str, rate: int) -> jt.WeightOffload:
     return jt.WeightOffload(SINGLE[device], "90%", f"{rate}GB/s")
 
 
-@KEPT.rows("devices_waiting", again_s=1)
+@KEPT.rows("devices_waiting", again_s=0.5)
 def waiting_of(device: str, gb_per_s: int) -> dict[str, float | int | str | None]:
     """Return the least waiting that is possible and the waiting of a schedule, in percent."""
     chain, problem = SINGLE[device], weights_of(device, gb_per_s)

@@ -157,7 +157,7 @@ SPEEDUP_COLUMNS = [
 ]
 
 
-@KEPT.rows("kiwi_plans", again_s=2.0, about=["time_ns", "lower_bound_ns"])
+@KEPT.rows("kiwi_plans", again_s=1.0, about=["time_ns", "lower_bound_ns"])
 def plan_row(
     name: str, memory_bytes: int, method: str, time_limit_s: float | None, gap: float
 ) -> dict[str, int | None]:
@@ -802,7 +802,7 @@ floors
 
 
 # %%
-@KEPT.rows("kiwi_memories", again_s=1.0, about=["time_ns"])
+@KEPT.rows("kiwi_memories", again_s=0, about=["time_ns"])
 def verdict_row(
     model: str, mesh: str, memory_bytes: int, method: str, time_limit_s: float
 ) -> dict[str, Any]:
@@ -1127,7 +1127,7 @@ def speedups(graph: ShardedGraph) -> dict[str, Any]:
     return found
 
 
-@KEPT.rows("kiwi_speedups", again_s=2.0, about=SPEEDUP_COLUMNS)
+@KEPT.rows("kiwi_speedups", again_s=1.0, about=SPEEDUP_COLUMNS)
 def speedups_row(tokens: int, hidden: int, slowdown: int) -> dict[str, Any]:
     """Return times of one layer of an encoder on (1, 8), with assumed rates."""
     program = resized(named_program("encoder-1l"), tokens=tokens, hidden=hidden)
@@ -1271,7 +1271,7 @@ def measured_graph(instance: str, slowdown: int) -> ShardedGraph:
     return shard_program(program, v100_mesh(mesh, slowdown), instance, cost)
 
 
-@KEPT.rows("kiwi_measured_speedups", again_s=2.0, about=SPEEDUP_COLUMNS)
+@KEPT.rows("kiwi_measured_speedups", again_s=1.0, about=SPEEDUP_COLUMNS)
 def measured_speedups_row(instance: str, slowdown: int) -> dict[str, Any]:
     """Return times of a graph with measured costs."""
     return speedups(measured_graph(instance, slowdown))

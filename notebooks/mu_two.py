@@ -140,7 +140,7 @@ def covered_ns(replay: TrainingReplay) -> tuple[int, int]:
     return moved_ns, beside_ns
 
 
-@KEPT.rows("mu_two_replays", again_s=1.5)
+@KEPT.rows("mu_two_replays", again_s=0.5)
 def replayed(
     network: str, method: str, part: int = 1, count: int = 8, memory_gib: float = 40
 ) -> dict[str, int | None]:
@@ -169,7 +169,7 @@ def time_ns(
     return replayed(network, method, part, count, memory_gib)["time_ns"]
 
 
-@KEPT.rows("mu_two_divisions", again_s=1.0)
+@KEPT.rows("mu_two_divisions", again_s=0.3)
 def divided(network: str, part: int = 1) -> dict[str, int | str | None]:
     """Return the least times of any division by µ-TWO's policy, and the units of that of eight.
 
@@ -187,7 +187,7 @@ def divided(network: str, part: int = 1) -> dict[str, int | str | None]:
     }
 
 
-@KEPT.rows("mu_two_bounds", again_s=1.0, about=list(map(str, COUNTS)))
+@KEPT.rows("mu_two_bounds", again_s=0.5, about=list(map(str, COUNTS)))
 def bounds_ns(network: str, part: int = 1, memory_gib: float = 40) -> dict[str, int]:
     """Return what no schedule can beat, for each number of models.
 
@@ -226,7 +226,7 @@ def models_on(network: str, device: str, batch: int) -> jt.MultiModel:
     return fused_network(network, batch, 8, DEVICES[device][0])
 
 
-@KEPT.rows("mu_two_settings", again_s=2.0, about=["bound"])
+@KEPT.rows("mu_two_settings", again_s=1.0, about=["bound"])
 def times_on(network: str, device: str, batch: int, count: int) -> dict[str, int | None]:
     """Return the times of methods and of µ-TWO's policy on any division, and the bound."""
     memory = f"{DEVICES[device][1]}GiB"
@@ -936,7 +936,7 @@ table_e.pivot(
 
 
 # %%
-@KEPT.rows("mu_two_pairs", again_s=0.5)
+@KEPT.rows("mu_two_pairs", again_s=0.2)
 def largest_pair(network: str, memory_gib: int) -> dict[str, int]:
     """Return the largest pair of equal sub-arrays that the policy schedules, and its time."""
     problem = problem_of(network, memory_gib=memory_gib)
@@ -1077,7 +1077,7 @@ def optimum_ns(problem: jt.MultiModelTraining, found_ns: int | None) -> int | No
 PROBLEMS = {"two models": twos(), "four models": fours()}
 
 
-@KEPT.rows("mu_two_small", again_s=1.0)
+@KEPT.rows("mu_two_small", again_s=0.5)
 def small_times_ns(cases: str, number: int) -> dict[str, int | None]:
     """Return what each method finds on a small problem, and the optimum if it is known."""
     problem = PROBLEMS[cases][number]
@@ -1132,7 +1132,7 @@ small
 MIXES = {"bert + dlrm": (("bert", "dlrm"), 4), "bert + vit": (("bert", "vit"), 8)}
 
 
-@KEPT.rows("mu_two_mixes", again_s=3.0, about=["bound"])
+@KEPT.rows("mu_two_mixes", again_s=1.0, about=["bound"])
 def mixed_times_ns(mix: str, memory_gib: int) -> dict[str, int | None]:
     """Return times of models of two architectures, and the pairs that join them."""
     networks, count = MIXES[mix]

@@ -118,7 +118,7 @@ figure
 
 
 # %%
-@KEPT.rows("one_budget_steps", again_s=12)
+@KEPT.rows("one_budget_steps", again_s=3)
 def steps(memory_gib: float, gb_per_s: float) -> dict[str, float | None]:
     """Return the bound and the time of a step by each method, in milliseconds."""
     chain = jt.load("opt-350m-b1-2080-adam")
@@ -219,7 +219,7 @@ lost
 
 
 # %%
-@KEPT.rows("one_budget_pipelines", again_s=10)
+@KEPT.rows("one_budget_pipelines", again_s=2)
 def pipelined(devices: int, method: str) -> dict[str, float | str | None]:
     """Return the time of a step on a pipeline, in milliseconds, and its status."""
     chain = jt.load("gpt3-13b-b1-v100")

@@ -144,7 +144,7 @@ def ratio(name: str, gb_per_s: float) -> float:
 MOST_GB_PER_S = 200
 
 
-@KEPT.rows("pofo_links", again_s=1)
+@KEPT.rows("pofo_links", again_s=0.2)
 def least_link(name: str, alpha: str) -> dict[str, int | None]:
     """Return the least whole GB/s at which offloading alone costs at most 1 %."""
     rates = range(1, MOST_GB_PER_S)
@@ -234,7 +234,7 @@ def executed_ns(problem: jt.RematOffloadChain, plans: Iterable[OffloadPlan | Non
     return incumbent.time_ns
 
 
-@KEPT.rows("pofo_optima", again_s=1)
+@KEPT.rows("pofo_optima", again_s=0.5)
 def optimum_row(name: str, alpha: str, gb_per_s: float) -> dict[str, float | None]:
     """Return the overheads of POFO's optimum, and of its plan with transfers at once."""
     plan = optimum(name, f"alpha={alpha}", gb_per_s).plan
@@ -250,7 +250,7 @@ SLOTS_OF_PLANS = 50
 MOST_STAGES_WITH_SLACK = 40
 
 
-@KEPT.rows("pofo_plans", again_s=1)
+@KEPT.rows("pofo_plans", again_s=0.5)
 def plans_with_slack(name: str, alpha: str, gb_per_s: float) -> dict[str, float | None]:
     """Return the least overhead at once of plans for less memory and slower links."""
     problem = problem_of(name, f"alpha={alpha}", gb_per_s, "at-once")
@@ -261,7 +261,7 @@ def plans_with_slack(name: str, alpha: str, gb_per_s: float) -> dict[str, float 
     return {"with_slack": overhead(name, executed_ns(problem, plans))}
 
 
-@KEPT.rows("pofo_others", again_s=2)
+@KEPT.rows("pofo_others", again_s=1)
 def others(name: str, alpha: str, gb_per_s: float) -> dict[str, float | None]:
     """Return the cut bound, and the overheads of the other four with transfers at once."""
     problem = problem_of(name, f"alpha={alpha}", gb_per_s, "at-once")
@@ -468,7 +468,7 @@ def least_percent(percents: range, fits: Callable[[int], bool]) -> int:
     return percents[bisect_left(percents[:-1], True, key=fits)]
 
 
-@KEPT.rows("pofo_factors", again_s=1)
+@KEPT.rows("pofo_factors", again_s=0.5)
 def least_memories(name: str, gb_per_s: int, percent: int) -> dict[str, int]:
     """Return in percent of M^high what is needed for at most so much overhead."""
     chain = chain_of(name)
@@ -603,7 +603,7 @@ sizes
 
 
 # %%
-@KEPT.rows("pofo_slots", again_s=1)
+@KEPT.rows("pofo_slots", again_s=0.5)
 def plan_of_slots(name: str, slots: int) -> dict[str, float | None]:
     """Return the overhead of the plan with so many slots."""
     problem = problem_of(name, "alpha=0.2", 12)

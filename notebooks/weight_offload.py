@@ -240,7 +240,7 @@ def solved_ilp(name: str, mib_per_ms: float) -> dict[str, int | str | None]:
     }
 
 
-@KEPT.rows("weight_offload_ilp", again_s=3.0, about=["bound", "point"])
+@KEPT.rows("weight_offload_ilp", again_s=1.5, about=["bound", "point"])
 def ilp_row(name: str, mib_per_ms: float) -> dict[str, int | str | None]:
     """Return what HiGHS finds and proves with the paper's own program."""
     return solved_ilp(name, mib_per_ms)
@@ -456,7 +456,7 @@ def from_text(text: str) -> set[int]:
     return numbers
 
 
-@KEPT.rows("weight_offload_memories", again_s=2.0)
+@KEPT.rows("weight_offload_memories", again_s=1.0)
 def memory_row(name: str) -> dict[str, str]:
     """Return the memories, in steps of the grid, in which Greedy and Greedy* come out."""
     least_bytes = problem_of(name).cycle.least_memory_bytes
@@ -728,7 +728,7 @@ def whole_layers_bound_ns(name: str, mib_per_ms: float) -> int:
     return relaxed_bound_ns(built.model, built.scale, relaxation)
 
 
-@KEPT.rows("weight_offload_bandwidths", again_s=1.0, about=["bound"])
+@KEPT.rows("weight_offload_bandwidths", again_s=0.5, about=["bound"])
 def times_ns(name: str, mib_per_ms: float) -> dict[str, int]:
     """Return the times of all methods, and the better of two lower bounds in exact arithmetic."""
     methods = [*LINES, "margin-sweep"]
@@ -739,7 +739,7 @@ def times_ns(name: str, mib_per_ms: float) -> dict[str, int]:
     return found
 
 
-@KEPT.rows("weight_offload_bounds", again_s=1.0, about=["bound"])
+@KEPT.rows("weight_offload_bounds", again_s=0.5, about=["bound"])
 def bound_row(name: str, mib_per_ms: float) -> dict[str, int]:
     """Return the better of the two lower bounds, where no local search ran."""
     low_ns = solved(name, "closed-form", mib_per_ms).bound.time_ns
@@ -754,7 +754,7 @@ def best_bound_ns(name: str, mib_per_ms: float) -> int:
     return found(name, mib_per_ms)["bound"]
 
 
-@KEPT.rows("weight_offload_relaxations", again_s=3.0, about=["relaxed"])
+@KEPT.rows("weight_offload_relaxations", again_s=1.0, about=["relaxed"])
 def relaxed_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int]:
     """Return what the relaxation of an ILP proves in exact arithmetic."""
     built = ILPS[model_name].build(problem_of(name, mib_per_ms))
@@ -802,7 +802,7 @@ def counted(name: str, mib_per_ms: float, model_name: str) -> tuple[ArrayModel, 
     return from_pulp(built.problem).model, built.scale
 
 
-@KEPT.rows("weight_offload_brackets", again_s=3.0, about=["bound", "point"])
+@KEPT.rows("weight_offload_brackets", again_s=1.5, about=["bound", "point"])
 def bracket_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int | str | None]:
     """Return a bracket of an ILP's optimum: from its relaxation with (8c), rounded, and HiGHS."""
     problem = problem_of(name, mib_per_ms)
@@ -1071,7 +1071,7 @@ def unequal_layers(layers: int) -> jt.WeightOffload:
     return jt.WeightOffload(jt.Chain(f"{layers} layers", 0, tuple(stages)), "40%", "4000MiB/s")
 
 
-@KEPT.rows("weight_offload_greedy", again_s=1.0)
+@KEPT.rows("weight_offload_greedy", again_s=0.5)
 def greedy_row(layers: int, repetitions: int) -> dict[str, int]:
     """Return how many choices both algorithms make, and the period that they find."""
     problem = unequal_layers(layers)
@@ -1197,7 +1197,7 @@ def papers_bound_ns(problem: jt.WeightOffload) -> int:
 SMALL_PROBLEMS = small_problems()
 
 
-@KEPT.rows("weight_offload_small", again_s=1.0)
+@KEPT.rows("weight_offload_small", again_s=0.5)
 def small_row(number: int) -> dict[str, int]:
     """Return the optimum of a problem, and what the other methods find or prove."""
     problem = SMALL_PROBLEMS[number]

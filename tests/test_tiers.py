@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.each import Tier, each
-from tests.tiers import SLOW_TESTS, SlowTests, quick_tests
+from tests.tiers import SLOW_TESTS, SlowTests, function_of, quick_tests
 
 
 def item(nodeid: str, *, every_case: bool = False) -> Any:
@@ -27,6 +27,11 @@ def test_a_slow_test_is_left_out_and_of_any_other_the_first_case_is_taken() -> N
         "a::d[1]",
         "a::d[2]",
     ]
+
+
+def test_the_list_names_tests_and_no_cases_once_and_in_order() -> None:
+    names = SLOW_TESTS.read_text(encoding="utf-8").splitlines()
+    assert names == sorted({function_of(name) for name in names})
 
 
 def test_a_test_is_slow_by_its_first_case_and_the_fixtures_of_that(

@@ -35,7 +35,7 @@ from tests.remat_chain.oracles import brute_force as chain_brute_force
 from tests.remat_chain.oracles.drops_brute_force import fastest_persistent_with_drops
 from tests.remat_graph.oracles import brute_force as graph_brute_force
 
-CHANGES = 3000
+CHANGES = 1500
 BROKEN_FILES = 600
 
 # What finds the optimum of each class that has a program, and the brute force.
@@ -146,8 +146,8 @@ def test_a_changed_certificate_is_refused_or_right(tmp_path: Path) -> None:
         assert is_right(claim, known), path.read_text()
     # Every kind of change was tried often, and is refused at times.
     assert len(counts) >= 10
-    assert min(counts[f"{kind} refused"] for kind in ("number", "line", "claim", "given")) > 50
-    assert sum(counts[name] for name in counts if name.endswith("accepted")) > 100
+    assert min(counts[f"{kind} refused"] for kind in ("number", "line", "claim", "given")) > 25
+    assert sum(counts[name] for name in counts if name.endswith("accepted")) > 50
 
 
 def change(header: dict[str, Any], lines: list[str], generator: random.Random) -> str:

@@ -43,7 +43,7 @@ from tests.three_partition.oracles.brute_force import has_three_partition
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.samples import BANDWIDTHS, sample
 
-CHANGES = 1500
+CHANGES = 900
 FORMULATIONS: Mapping[str, tuple[tuple[str, str, dict[str, Any]], ...]] = {
     "remat-graph": (
         ("memory-floor", "all schedules", {}),
@@ -181,7 +181,7 @@ def test_a_certificate_with_parts_of_others_is_refused_or_right() -> None:
         counts[f"{kind} accepted"] += 1
         accepted[str(claim.formulation["name"])] += 1
         assert is_right(claim), text
-    assert min(counts.values()) > 10
+    assert min(counts.values()) > 5
     assert len(counts) == 12
     assert accepted.keys() == {name for forms in FORMULATIONS.values() for name, _, _ in forms}
 

@@ -218,7 +218,7 @@ def test_a_changed_line_proves_no_more_than_the_truth(tmp_path: Path) -> None:
         assert optimum is not None
         honest = proof(chain, memory, optimum)
         assert honest is not None
-        for _ in range(40):
+        for _ in range(20):
             lines = list(honest)
             claim = generator.choice([optimum, optimum, optimum + 1])
             for _ in range(generator.randint(0, 2)):
@@ -230,7 +230,7 @@ def test_a_changed_line_proves_no_more_than_the_truth(tmp_path: Path) -> None:
                 continue
             assert claim <= optimum
             accepted += 1
-    assert accepted > 300
+    assert accepted > 120
 
 
 def _change(lines: list[str], generator: random.Random) -> None:

@@ -31,7 +31,7 @@ from tests.drawing.chains import chain_of, random_chain, with_random_gradients
 from tests.remat_offload.oracles.brute_force import fastest
 from tests.remat_offload.oracles.samples import OffloadSample, offload_samples
 
-CHANGED = 900
+CHANGED = 450
 
 
 def test_the_optimum_of_the_class_is_certified_and_nothing_above_it() -> None:

@@ -34,7 +34,7 @@ from tests.drawing.chains import random_chain
 from tests.drawing.graphs import tight
 
 DATA = Path(__file__).parent / "data"
-CHANGED = 600
+CHANGED = 300
 MOST_LINES_OF_CORE = 600
 MOST_LINES_OF_A_PROBLEM = 240
 

@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs.code_blocks import CodeBlock, code_blocks
+from tests.docs.warm_command import warm_command
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -30,9 +32,16 @@ def in_repository(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Path]:
+    """The folder with the `jettison` that the pages run."""
+    with warm_command() as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("page", WITH_CODE, ids=in_repository)
 def test_the_code_of_a_page_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -43,20 +52,20 @@ def test_the_code_of_a_page_runs(
         if block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
         elif block.not_run is None:
-            run(block, place, names)
+            run(block, place, names, programs)
 
 
-def run(block: CodeBlock, place: str, names: dict[str, object]) -> None:
+def run(block: CodeBlock, place: str, names: dict[str, object], programs: Path) -> None:
     match block.language:
         case "python" if ">>> " in block.text:
             run_session(block.text, place, names)
         case "python":
             exec(compile(block.text, place, "exec"), names)
         case "sh":
-            done = run_commands(block.text)
+            done = run_commands(block.text, programs)
             assert done.returncode == 0, f"{place}\n{done.stdout}"
         case "console":
-            run_console(block.text, place)
+            run_console(block.text, place, programs)
         case "text":
             # A file that is shown, and no code.
             pass
@@ -74,23 +83,23 @@ def run_session(text: str, place: str, names: dict[str, object]) -> None:
     assert not failed, "".join(report)
 
 
-def run_console(text: str, place: str) -> None:
+def run_console(text: str, place: str, programs: Path) -> None:
     """Run each command, which follows a dollar, and compare what it prints."""
     for part in text.split("$ ")[1:]:
         command, _, expected = part.partition("\n")
         while command.endswith("\\"):
             more, _, expected = expected.partition("\n")
             command += f"\n{more}"
-        done = run_commands(command)
+        done = run_commands(command, programs)
         printed = done.stdout.strip("\n")
         wanted = expected.strip("\n")
         matches = doctest.OutputChecker().check_output(f"{wanted}\n", f"{printed}\n", MATCHING)
         assert matches, f"{place}: {command}\nprinted:\n{printed}\nexpected:\n{wanted}"
 
 
-def run_commands(commands: str) -> subprocess.CompletedProcess[str]:
+def run_commands(commands: str, programs: Path) -> subprocess.CompletedProcess[str]:
     """Run commands in Bash, with the `jettison` of this environment, in 110 columns."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
         env={**os.environ, "PATH": path, "COLUMNS": "110"},

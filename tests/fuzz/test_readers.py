@@ -35,7 +35,7 @@ def test_a_file_of_the_corpus_is_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-@examples(60)
+@examples(40)
 @given(data=st.data())
 def test_a_changed_file_is_read_or_refused_on_one_line(name: str, data: st.DataObject) -> None:
     content = data.draw(changed_files(name, (CORPUS / name).read_bytes()))

@@ -58,13 +58,13 @@ def test_with_one_size_of_activations_no_sequence_is_faster_than_the_persistent_
 ) -> None:
     generator = random.Random(41)
     delayed = 0
-    for _ in range(300):
+    for _ in range(120):
         chain = chain_of_one_size(generator, gradients=gradients)
         persistent, table_1 = persistent_front(chain), table_1_front(chain)
         # The same time in every memory: persistence costs neither.
         assert persistent == table_1, chain
         delayed += len(persistent) > 1
-    assert delayed > 150
+    assert delayed > 60
 
 
 def test_with_one_size_and_overheads_persistence_costs_memory() -> None:
@@ -139,10 +139,9 @@ def test_where_stages_save_more_than_outputs_more_segments_are_best(layers: int,
 
 
 def never_faster_than_two_segments(chain: Chain) -> None:
-    times = {
-        count: periodic_schedule(chain, count).replay(chain).time_ns
-        for count in range(1, len(chain))
-    }
+    # To replay each number takes long on long chains: all up to 12, and every fifth above.
+    counts = [*range(1, min(len(chain), 13)), *range(13, len(chain), 5)]
+    times = {count: periodic_schedule(chain, count).replay(chain).time_ns for count in counts}
     assert times[1] == chain.base_time_ns
     assert times[2] == min(times[count] for count in times if count > 1), chain.name
 

@@ -83,7 +83,7 @@ def random_schedule(generator: random.Random, chain: Chain) -> ChainSchedule:
 
 
 def test_all_schedules_are_searched_to_the_end() -> None:
-    for item in judged(1, 1000):
+    for item in judged(1, 400):
         chain = item.chain
         for memory in item.memories:
             best = fastest_in(item.all_schedules, memory)
@@ -104,7 +104,7 @@ def test_all_schedules_are_searched_to_the_end() -> None:
 )
 def test_persistent_programs_are_exact_or_honest_brackets(method: str, front: str) -> None:
     exact = brackets = 0
-    for item in judged(1, 1000):
+    for item in judged(1, 400):
         chain = item.chain
         is_larger = has_larger_gradients(chain)
         for memory in item.memories[:: 1 + len(item.memories) // 4]:
@@ -129,7 +129,7 @@ def test_persistent_programs_are_exact_or_honest_brackets(method: str, front: st
             else:
                 assert result.time_ns is None or result.time_ns >= best, (chain, memory)
                 brackets += result.time_ns != best
-    assert exact > 500
+    assert exact > 200
     # Where gradients are larger the programs miss the best schedule at times.
     assert brackets < exact / 50
 

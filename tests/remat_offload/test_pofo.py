@@ -76,7 +76,7 @@ def test_the_replay_of_a_plan_takes_the_time_that_the_program_says() -> None:
 
 def test_at_once_is_bracketed_by_the_bounds_and_by_every_heuristic() -> None:
     generator = random.Random(5)
-    for _ in range(25):
+    for _ in range(10):
         chain = random_chain(generator, generator.randint(2, 8), largest_output_bytes=10)
         memory_bytes = generator.randint(
             least_memory_with_offloading(chain), chain.store_all_peak_bytes

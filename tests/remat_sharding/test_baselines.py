@@ -36,7 +36,7 @@ def least_ns(problem: RematSharding, computations: tuple[int, ...]) -> int | Non
 
 
 def test_the_strategies_are_the_fastest_that_fit() -> None:
-    for problem in training_steps(21, 60):
+    for problem in training_steps(21, 30):
         graph = problem.instance
         forward = {i for i, item in enumerate(graph.operators) if item.role is Role.FORWARD}
         for method, dropped in (("alpa", set()), ("alpa-recompute-all", forward)):
@@ -47,7 +47,7 @@ def test_the_strategies_are_the_fastest_that_fit() -> None:
 
 
 def test_no_baseline_is_faster_than_the_optimum() -> None:
-    for problem in training_steps(22, 40):
+    for problem in training_steps(22, 20):
         best = solve_with(problem, "exact", EXACT)
         for method in METHODS:
             found = solve_with(problem, method, EXACT).time_ns

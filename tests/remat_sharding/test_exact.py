@@ -24,7 +24,7 @@ from tests.remat_sharding.tiny_sharded import LONE_OPERATOR, TWO_LAYERS, strateg
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 
 
-@pytest.mark.parametrize("problems", [training_steps(11, 120), any_order(12, 120)])
+@pytest.mark.parametrize("problems", [training_steps(11, 60), any_order(12, 60)])
 def test_the_optimum_is_that_of_brute_force(problems: list[RematSharding]) -> None:
     for problem in problems:
         best = best_staged_plan(problem.instance, problem.memory_bytes)

@@ -38,7 +38,7 @@ def _scip(request: pytest.FixtureRequest) -> None:
 
 def test_the_reduced_program_has_the_optimum_of_the_brute_force_and_of_highs() -> None:
     again = proofs = 0
-    for problem in training_steps(seed=61, count=80):
+    for problem in training_steps(seed=61, count=40):
         sharded = problem.instance
         if not priced_choices(sharded):
             continue
@@ -62,7 +62,7 @@ def test_the_reduced_program_has_the_optimum_of_the_brute_force_and_of_highs() -
 
 @pytest.mark.parametrize("samples", [training_steps, any_order])
 def test_the_full_program_has_the_optimum_of_the_brute_force_and_of_highs(samples: Any) -> None:
-    for problem in samples(seed=62, count=15, most_operators=5):
+    for problem in samples(seed=62, count=7, most_operators=5):
         if not priced_choices(problem.instance):
             continue
         plan = best_staged_plan(problem.instance, problem.memory_bytes)

@@ -25,7 +25,7 @@ EXACT = SolveOptions(time_limit_s=30, gap=0)
 
 def test_the_reduced_method_finds_the_best_plan_or_the_least_memory_that_would_do() -> None:
     proofs = 0
-    for problem in training_steps(seed=31, count=60):
+    for problem in training_steps(seed=31, count=30):
         sharded = problem.instance
         if not priced_choices(sharded):
             continue
@@ -42,13 +42,13 @@ def test_the_reduced_method_finds_the_best_plan_or_the_least_memory_that_would_d
             assert result.infeasibility.is_exact
             assert best_reduced_plan(sharded, least) is not None
             proofs += 1
-    assert proofs >= 5
+    assert proofs >= 2
 
 
 @pytest.mark.parametrize("samples", [training_steps, any_order])
 def test_the_full_method_finds_the_best_staged_plan(samples: object) -> None:
     assert callable(samples)
-    for problem in samples(seed=32, count=25, most_operators=6):
+    for problem in samples(seed=32, count=12, most_operators=6):
         if not priced_choices(problem.instance):
             continue
         result = solve_with(problem, "kiwi-full", EXACT)

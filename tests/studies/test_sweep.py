@@ -114,14 +114,14 @@ def test_a_study_without_memory_is_told_where_and_in_no_words_of_a_command(tmp_p
 def test_two_sweeps_on_one_folder_share_the_jobs_and_double_none(
     tmp_path: Path, starts: Starts
 ) -> None:
-    path, results = write_study(tmp_path, seeds=6), tmp_path / "results"
+    path, results = write_study(tmp_path, seeds=4), tmp_path / "results"
     drivers = [Driver(path, results, starts, "--workers", "2", "--json") for _ in range(2)]
     for driver in drivers:
         code, out, errors = driver.end()
         assert code == 0, errors
-        assert json.loads(out)["done"] == 6
-    assert len(records(results)) == 6
-    assert len(starts.pids) == 6
+        assert json.loads(out)["done"] == 4
+    assert len(records(results)) == 4
+    assert len(starts.pids) == 4
     assert unfinished(results) == []
 
 

@@ -220,7 +220,7 @@ def test_a_search_finds_the_same_with_its_models_in_a_process_of_their_own(
     assert without_seconds(again) == undisturbed
 
 
-@pytest.mark.parametrize("name", ["resnet18-b4-224-cpu", "vgg16-b2-224-cpu"])
+@pytest.mark.parametrize("name", ["resnet18-b4-224-cpu", "bert-base-b2-128-cpu"])
 def test_what_is_handed_out_is_never_slower_than_a_baseline(name: str) -> None:
     chain = load(name)
     assert isinstance(chain, Chain)

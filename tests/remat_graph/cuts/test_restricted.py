@@ -140,7 +140,7 @@ def test_it_is_never_below_the_optimum() -> None:
     assert found > 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(training_steps())
 def test_it_begins_from_any_staged_start_and_nothing_slower_comes_after_it(
     problem: RematGraph,

@@ -91,8 +91,8 @@ def test_it_covers_itself_and_lies_within_staged_schedules() -> None:
 def test_its_optimum_is_that_of_all_choices() -> None:
     chance = random.Random(5)
     solved = 0
-    for case in range(50):
-        forward = 4 if case % 25 == 0 else chance.randint(2, 3)
+    for case in range(25):
+        forward = 4 if case == 0 else chance.randint(2, 3)
         problem = tight_named_step(chance, forward, with_results=False)
         expected = least_saved_or_once_time_ns(problem.instance, problem.memory_bytes)
         result = solve_with(problem, "saved-or-once", EXACT)
@@ -106,7 +106,7 @@ def test_its_optimum_is_that_of_all_choices() -> None:
         assert result.replay.schedule_class is ScheduleClass.SAVED_OR_ONCE, case
         assert result.lower_bound_ns == expected, case
         solved += expected > problem.instance.base_time_ns
-    assert solved > 6
+    assert solved > 3
 
 
 def test_the_full_model_has_the_optimum_of_all_choices() -> None:

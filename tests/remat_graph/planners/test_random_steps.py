@@ -57,7 +57,7 @@ def steps(seed: int, count: int) -> list[RematGraph]:
 @pytest.mark.parametrize("name", PLANNERS)
 def test_it_never_needs_more_memory_than_there_is_and_repeats_itself(name: str) -> None:
     found = 0
-    for case, problem in enumerate(steps(11, 60)):
+    for case, problem in enumerate(steps(11, 30)):
         outcome = PLANNERS[name](problem, OPTIONS)
         assert outcome == PLANNERS[name](problem, OPTIONS), case
         if outcome.schedule is None:
@@ -67,7 +67,7 @@ def test_it_never_needs_more_memory_than_there_is_and_repeats_itself(name: str) 
         assert isinstance(outcome.schedule, GraphSchedule)
         replay = outcome.schedule.replay(problem.instance, problem.memory_bytes)
         assert replay.valid, (case, replay.violations)
-    assert found > 4
+    assert found > 2
 
 
 def test_in_enough_memory_a_rule_computes_nothing_again() -> None:

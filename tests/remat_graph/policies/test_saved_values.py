@@ -70,7 +70,7 @@ def test_positions_of_results_and_of_backward_nodes_are_refused() -> None:
 
 def test_the_best_sets_are_those_of_the_brute_force() -> None:
     optimal = total = 0
-    for seed in range(20):
+    for seed in range(10):
         graph = joint_step(seed)
         for less in (1, 3):
             problem = RematGraph(graph, graph.store_all_peak_bytes - less)
@@ -85,7 +85,7 @@ def test_the_best_sets_are_those_of_the_brute_force() -> None:
             assert found.class_bound_ns <= least == found.replay.time_ns, where
             total += 1
             optimal += found.class_bound_ns == least
-    assert total > 15
+    assert total > 7
     assert optimal >= 0.95 * total
 
 

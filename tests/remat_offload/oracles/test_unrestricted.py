@@ -47,7 +47,7 @@ def test_a_copy_in_flight_takes_all_of_its_memory() -> None:
 
 def test_a_link_too_slow_to_be_of_use_leaves_recomputation() -> None:
     generator = random.Random(1)
-    for _ in range(15):
+    for _ in range(8):
         chain = random_chain(generator, 2)
         least = least_memory_with_offloading(chain)
         memory_bytes = generator.randint(least, max(least, chain.store_all_peak_bytes))
