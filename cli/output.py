@@ -11,6 +11,7 @@ from pathlib import Path
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import PaddingDimensions
 from rich.table import Table
 
 from jettison.instances.catalog import Instance, kind_of, save
@@ -22,7 +23,9 @@ from jettison.solvers.core.outcome import Progress
 _WIDTH_OF_A_FILE = 80
 _WIDEST = 10_000
 # Blanks on each side of a column where there is room, and where there is less and less.
-_ROOMY, _CLOSE, _TIGHT = ((0, 1), (0, 1, 0, 0), (0, 0))
+_ROOMY: PaddingDimensions = (0, 1)
+_CLOSE: PaddingDimensions = (0, 1, 0, 0)
+_TIGHT: PaddingDimensions = (0, 0)
 
 
 def print_json(document: Mapping[str, object]) -> None:
@@ -66,7 +69,7 @@ def _table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     title: str | None,
-    padding: tuple[int, ...],
+    padding: PaddingDimensions,
 ) -> Table:
     table = Table(
         title=title,

@@ -90,5 +90,5 @@ def _whole(value: object) -> object:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
-        return int(value)
+        return int(float(value))
     return value

@@ -115,7 +115,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "not ASCII": (text(f"{MAGIC}\n{HEADER}\np 3 4 ١٢:2\n"), "only ASCII characters"),
     "key twice": (text(f'{MAGIC}\n{{"problem": 1, "problem": 2}}\n'), "stands twice"),
     "infinite": (text(f'{MAGIC}\n{{"problem": Infinity}}\n'), "Infinity is not a number"),
-    "many steps": (lambda path: text(steps(1_500_000))(path), "too long"),
+    # The long text is made when the test runs, and not when it is collected.
+    "many steps": (lambda path: text(steps(1_500_000))(path), "too long"),  # noqa: PLW0108
     "other version": (text("jettison certificate 2\n{}\n"), "not JSON"),
 }  # fmt: skip
 

@@ -59,7 +59,7 @@ def warm_command() -> Iterator[Path]:
 
 
 def serve(address: str) -> None:
-    """Run a command for each line to `address`, in a process of its own, until this one is killed."""
+    """Run a command for each line to `address`, in a process each, until this one is killed."""
     import jettison.cli.main as loaded
 
     # Ended children leave nothing behind.

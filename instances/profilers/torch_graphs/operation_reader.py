@@ -255,7 +255,7 @@ class OperationReader:
         return [("", tuple(range(len(results_of(node)))))]
 
     def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
-        """Return some results of an operation that are held apart from the others; empty for none."""
+        """Return the results of an operation that are held apart from the others, if any."""
         return ()
 
 
