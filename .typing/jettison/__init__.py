@@ -16,6 +16,7 @@ import lazy_loader
 if TYPE_CHECKING:
     from jettison import (
         core,
+        generate,
         multi_model,
         pipeline_chain,
         remat_chain,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
         weight_offload,
     )
     from jettison.certificates.checker import check_certificate
-    from jettison.instances.catalog import bundled_instances, load, save
+    from jettison.instances.catalog import load, save
     from jettison.instances.core.card import Card
     from jettison.instances.core.errors import InputError, JettisonError
     from jettison.instances.core.link import Link
@@ -49,10 +50,15 @@ if TYPE_CHECKING:
     from jettison.instances.weight_offload.problem import WeightOffload
     from jettison.schedules.core.schedule_class import ScheduleClass
     from jettison.schedules.core.schedule_file import load_schedule, save_schedule
+    from jettison.solvers.core.answers.tables import bundled_instances, methods
     from jettison.solvers.core.bound import Bound
     from jettison.solvers.core.result import Result
     from jettison.solvers.core.solve import bound, compare, solve
     from jettison.solvers.core.verdict import Verdict
+    from jettison.solvers.milp.export import export
+    from jettison.studies.comparison.plot import plot_compare
+
+    __version__: str
 
 __all__ = [
     "Bound",
@@ -83,10 +89,14 @@ __all__ = [
     "check_certificate",
     "compare",
     "core",
+    "export",
+    "generate",
     "load",
     "load_schedule",
+    "methods",
     "multi_model",
     "pipeline_chain",
+    "plot_compare",
     "remat_chain",
     "remat_graph",
     "remat_offload",
@@ -101,10 +111,11 @@ __all__ = [
 ]
 
 # Names are found when they are first used, so that `import jettison` loads no solver.
-__getattr__, __dir__, _ = lazy_loader.attach(
+_attribute, __dir__, _ = lazy_loader.attach(
     __name__,
     submodules=[
         "core",
+        "generate",
         "multi_model",
         "pipeline_chain",
         "remat_chain",
@@ -118,7 +129,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     ],
     submod_attrs={
         "certificates.checker": ["check_certificate"],
-        "instances.catalog": ["bundled_instances", "load", "save"],
+        "instances.catalog": ["load", "save"],
         "instances.core.card": ["Card"],
         "instances.core.errors": ["InputError", "JettisonError"],
         "instances.core.link": ["Link"],
@@ -139,9 +150,21 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.weight_offload.problem": ["WeightOffload"],
         "schedules.core.schedule_class": ["ScheduleClass"],
         "schedules.core.schedule_file": ["load_schedule", "save_schedule"],
+        "solvers.core.answers.tables": ["bundled_instances", "methods"],
         "solvers.core.bound": ["Bound"],
         "solvers.core.result": ["Result"],
         "solvers.core.solve": ["bound", "compare", "solve"],
         "solvers.core.verdict": ["Verdict"],
+        "solvers.milp.export": ["export"],
+        "studies.comparison.plot": ["plot_compare"],
     },
 )
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib import metadata
+
+        return metadata.version("jettison")
+    return _attribute(name)
+

@@ -6,7 +6,7 @@ networkx itself is not needed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any
 
 from jettison.instances.core.errors import InputError
@@ -17,9 +17,6 @@ from jettison.instances.remat_graph.graph import Graph, Node
 
 # The names and the inputs are those of the graph itself.
 _FIELDS = [field.name for field in fields(Node) if field.name not in {"name", "inputs"}]
-_NEEDED = [
-    field.name for field in fields(Node) if field.default is MISSING and field.name != "name"
-]
 
 
 def graph_of_networkx(source: Any, name: str, provenance: Provenance) -> Graph:
@@ -65,12 +62,14 @@ def _node(name: str, attributes: Mapping[str, Any], inputs: list[str]) -> Node:
                 field=f"nodes[{name!r}]",
                 expected=f"{suggestion(str(attribute), _FIELDS)}choose among {', '.join(_FIELDS)}",
             )
-    missing = [field for field in _NEEDED if field not in attributes]
+    # An operator with several results has the bytes of each of them.
+    needed = ["duration_ns", *([] if "results" in attributes else ["output_bytes"])]
+    missing = [field for field in needed if field not in attributes]
     if missing:
         raise InputError(
             f"there is no {missing[0]}",
             field=f"nodes[{name!r}]",
-            expected=f"give every node {' and '.join(_NEEDED)}",
+            expected=f"give every node {' and '.join(needed)}",
         )
     try:
         return Node(name=name, inputs=tuple(inputs), **attributes)

@@ -48,8 +48,10 @@ from tests.tiny_models import MULTI_MODELS
 
 Instance = Chain | Graph | ShardedGraph | StrategyGraph | MultiModel
 EXACT = SolveOptions(time_limit_s=20, gap=0)
-# Its default uses all the time that it has where no bound is met, and ends by itself without limit.
-OPTIONS = {"weight-offload": SolveOptions(time_limit_s=None, gap=0)}
+# Their defaults use all their time where no bound is met, and end by themselves without a limit.
+OPTIONS = dict.fromkeys(
+    ("weight-offload", "training-chain"), SolveOptions(time_limit_s=None, gap=0)
+)
 INSTANCES: dict[str, Sequence[Instance]] = {
     "remat-chain": CHAINS,
     "remat-offload-chain": CHAINS,

@@ -55,7 +55,7 @@ def test_every_method_tells_of_what_it_hands_out_and_of_nothing_worse_after_that
         def hear_bound(bound: Bound, bounds: dict[str, list[int]] = bounds) -> None:
             bounds.setdefault(bound.valid_for, []).append(bound.time_ns)
 
-        options = SolveOptions(time_limit_s=20, on_schedule=hear, on_bound=hear_bound)
+        options = SolveOptions(time_limit_s=None, on_schedule=hear, on_bound=hear_bound)
         result = solve_with(problem, method.name, options)
         assert times == sorted(set(times), reverse=True), method.name
         # A method that only bounds may tell of schedules on its way.
@@ -75,12 +75,12 @@ def test_every_method_tells_of_what_it_hands_out_and_of_nothing_worse_after_that
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.problem)
 def test_no_answer_is_slower_than_the_start(problem: Problem) -> None:
-    best = jt.solve(problem)
+    best = jt.solve(problem, time_limit=None)
     assert best.schedule is not None
     for method in methods_of(problem.problem):
         if method.promise is Promise.BOUND:
             continue
-        options = SolveOptions(time_limit_s=20, start=best.schedule)
+        options = SolveOptions(time_limit_s=None, start=best.schedule)
         result = solve_with(problem, method.name, options)
         assert result.time_ns is not None
         assert best.time_ns is not None
@@ -100,7 +100,7 @@ BEGIN_FROM_IT = {
 @pytest.mark.parametrize("name", BEGIN_FROM_IT)
 def test_a_search_without_time_hands_out_its_start(name: str) -> None:
     problem = next(problem for problem in PROBLEMS if problem.problem == name)
-    best = jt.solve(problem)
+    best = jt.solve(problem, time_limit=None)
     assert best.time_ns is not None
     options = SolveOptions(time_limit_s=1e-9, start=best.schedule)
     for method in BEGIN_FROM_IT[name]:
