@@ -39,7 +39,13 @@ help:
 
 install: .venv/installed
 
-demo: install
+# Without the development tools: what a user has.
+.venv/usable: .venv/made pyproject.toml CMakeLists.txt jettison.py.in $(wildcard columns/*.py) $(shell find solvers/_native -type f)
+	@test .venv/installed -nt .venv/made || \
+	  $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+demo: .venv/usable
 	@sh benchmarks/demo.sh $(BIN)/jettison
 
 lint: install

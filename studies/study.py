@@ -329,7 +329,7 @@ def _options(grid: Mapping[str, Any]) -> list[SolveOptions]:
 
 def _resources(grid: Mapping[str, Any]) -> list[Resources]:
     if "memory" in grid and "alpha" in grid:
-        raise InputError("memory and alpha both say how much", field="alpha", expected="keep one")
+        raise InputError("memory and alpha exclude each other", field="alpha", expected="keep one")
     cards, residents = _cards(grid)
     alphas = values_of(grid, "alpha", float)
     for alpha in alphas:
@@ -364,7 +364,7 @@ def _cards(grid: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     others = [field for field in ("memory", "alpha") if field in grid]
     if cards and others:
         raise InputError(
-            f"card and {others[0]} both say how much", field="card", expected="keep one"
+            f"card and {others[0]} exclude each other", field="card", expected="keep one"
         )
     if residents and not cards:
         raise InputError(

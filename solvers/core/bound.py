@@ -33,7 +33,7 @@ class Bound:
     Attributes
     ----------
     evidence, method
-        What it rests on, and which method found it.
+        What its proof relies on, and the method that found it.
     formulation
         The model that it was found with, as the header of a certificate names it (see
         `jettison.certificates`); None where there is no such model. Says nothing about the bound.

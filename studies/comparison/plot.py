@@ -249,14 +249,17 @@ def _draw_methods(
         if run.time_ns is not None:
             where = memory.of(run.memory_bytes)
             points.setdefault(run.method, []).append((where, overhead.of(run.time_ns)))
+    # A method has the same colour and marker in every picture of its problem.
+    known = [method.name for method in find_kind(runs[0].problem).methods()]
+    styles = {name: place for place, name in enumerate(dict.fromkeys([*known, *points]))}
     lines: list[Artist] = []
     for place, (method, found) in enumerate(points.items()):
         found.sort()
         lines += axes.plot(
             [where for where, _ in found],
             [height for _, height in found],
-            color=_COLOURS[place % len(_COLOURS)],
-            marker=_MARKERS[place % len(_MARKERS)],
+            color=_COLOURS[styles[method] % len(_COLOURS)],
+            marker=_MARKERS[styles[method] % len(_MARKERS)],
             # Later markers are smaller, so that equal results show as one inside the other.
             markersize=max(9.0 - 1.2 * place, 4.0),
             linewidth=1.4,
