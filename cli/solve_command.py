@@ -15,7 +15,6 @@ from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_group
 from jettison.cli.output import ProgressLine, print_json, print_pairs, print_table
 from jettison.cli.params_file import read_params
 from jettison.instances.core.atomic_file import replacing
-from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.solvers.core.answers.summary import picture_title, result_rows
@@ -23,6 +22,7 @@ from jettison.solvers.core.method import Promise
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_method, kind_of
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
+from jettison.studies.csv_text import csv_text
 
 
 @with_groups
