@@ -16,13 +16,13 @@ from jettison.cli.output import ProgressLine, print_json, print_pairs, print_tab
 from jettison.cli.params_file import read_params
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.errors import InputError
+from jettison.schedules.core.csv_text import csv_text
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.solvers.core.answers.summary import picture_title, result_rows
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_method, kind_of
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
-from jettison.studies.csv_text import csv_text
 
 
 @with_groups
