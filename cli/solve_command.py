@@ -15,8 +15,8 @@ from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_group
 from jettison.cli.output import ProgressLine, print_json, print_pairs, print_table
 from jettison.cli.params_file import read_params
 from jettison.instances.core.atomic_file import replacing
-from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError
+from jettison.schedules.core.csv_text import csv_text
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.solvers.core.answers.summary import picture_title, result_rows
 from jettison.solvers.core.method import Promise

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.card import CARD_KEYS, card_text
-from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.schedules.core.csv_text import csv_text
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.answers.gap import gap_of
 from jettison.studies.result_folder import ResultFolder

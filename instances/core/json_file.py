@@ -13,6 +13,7 @@ from typing import Any
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.compressed import packed, unpacked
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.schema_check import Check, quick_check
 
 LARGEST_FILE_BYTES = 64 * 2**20
 FORMAT = "jettison"
@@ -243,9 +244,12 @@ def check_schema(document: Any, package: str, schema_name: str, source: str) -> 
     InputError
         With the path of the first field that is wrong.
     """
-    from jsonschema.exceptions import best_match
-
     try:
+        # The validator takes seconds for large documents; it decides and explains the others.
+        if _quick_check(package, schema_name)(document):
+            return
+        from jsonschema.exceptions import best_match
+
         error = best_match(_validator(package, schema_name).iter_errors(document))
     except RecursionError:
         # The messages of the validator show the value, however deeply it nests.
@@ -262,15 +266,28 @@ def check_schema(document: Any, package: str, schema_name: str, source: str) -> 
 
 
 @cache
+def _schemas(package: str) -> dict[str, Any]:
+    folder = resources.files(package) / "schemas"
+    return {
+        entry.name: json.loads(entry.read_text(encoding="utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".schema.json")
+    }
+
+
+@cache
+def _quick_check(package: str, schema_name: str) -> Check:
+    schemas = _schemas(package)
+    return quick_check(schemas[schema_name], schemas[schema_name], schemas)
+
+
+@cache
 def _validator(package: str, schema_name: str) -> Any:
     from jsonschema import Draft202012Validator
     from referencing import Registry, Resource
 
-    folder = resources.files(package) / "schemas"
-    schema = json.loads((folder / schema_name).read_text(encoding="utf-8"))
+    schemas = _schemas(package)
     registry: Registry[Any] = Registry().with_resources(
-        (entry.name, Resource.from_contents(json.loads(entry.read_text(encoding="utf-8"))))
-        for entry in folder.iterdir()
-        if entry.name.endswith(".schema.json")
+        (name, Resource.from_contents(schema)) for name, schema in schemas.items()
     )
-    return Draft202012Validator(schema, registry=registry)
+    return Draft202012Validator(schemas[schema_name], registry=registry)

@@ -126,6 +126,8 @@ def _lists(parent: dict[str, Any], path: str) -> list[list[Any]]:
 
 
 def _costs(row: list[Any]) -> tuple[int | None, ...]:
+    if set(map(type, row)) == {int} and max(row) < FORBIDDEN:
+        return tuple(row)
     return tuple(
         None
         if isinstance(cost, int) and cost >= FORBIDDEN

@@ -6,10 +6,10 @@ Fegade, 2025), whose graphs come from XLA: a node is an operator, a strategy is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.instance_document import InstanceDocument, read_each, read_provenance
@@ -55,8 +55,9 @@ class StrategyNode:
             raise InputError(
                 f"{len(self.interval)} times", field="interval", expected="write [from, to]"
             )
-        for place, time in enumerate(self.interval):
-            _checked_value(time, f"interval[{place}]")
+        if not _are_values(self.interval):
+            for place, time in enumerate(self.interval):
+                _checked_value(time, f"interval[{place}]")
         if self.interval[0] > self.interval[1]:
             raise InputError(
                 f"{list(self.interval)} ends before it begins",
@@ -76,8 +77,9 @@ class StrategyNode:
                 field="usages_bytes",
                 expected="give one usage for each strategy",
             )
-        for place, usage in enumerate(self.usages_bytes):
-            _checked_value(usage, f"usages_bytes[{place}]")
+        if not _are_values(self.usages_bytes):
+            for place, usage in enumerate(self.usages_bytes):
+                _checked_value(usage, f"usages_bytes[{place}]")
         if all(cost is None for cost in self.costs_ns):
             raise InputError(
                 f"every strategy of {self.name!r} is forbidden",
@@ -330,6 +332,21 @@ class StrategyGraph(InstanceDocument):
 
 
 def _check_costs(costs_ns: tuple[int | None, ...]) -> None:
+    # There are millions, so that they are looked at one by one only where one is wrong.
+    given = [cost for cost in costs_ns if cost is not None] if None in costs_ns else costs_ns
+    if not _are_values(given):
+        _name_wrong_cost(costs_ns)
+
+
+def _are_values(values: Sequence[object]) -> bool:
+    """Tell whether all are plain integers in range; others are looked at one by one."""
+    if set(map(type, values)) != {int}:
+        return not values
+    integers = cast("Sequence[int]", values)
+    return min(integers) >= 0 and max(integers) <= LARGEST_VALUE
+
+
+def _name_wrong_cost(costs_ns: tuple[int | None, ...]) -> None:
     for place, cost in enumerate(costs_ns):
         if cost is not None:
             _checked_value(cost, f"costs_ns[{place}]")

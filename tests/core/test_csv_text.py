@@ -8,7 +8,7 @@ import io
 import pandas as pd
 import pytest
 
-from jettison.instances.core.csv_text import csv_text
+from jettison.schedules.core.csv_text import csv_text
 
 
 def rows(text: str) -> list[list[str]]:

@@ -61,7 +61,8 @@ class ShardingExactParams(AnnealParams, LookParams):
     least_reduction
         Tightening goes on while it removes this share of all pairs.
     share_of_the_bound
-        Share of the work that is left after the first choice for the first bound.
+        Share of the work that is left after the first choice for the first bound. It is small,
+        since its multipliers are good enough to anneal with; later bounds go on where it ended.
     share_of_messages
         Share of the work that is left for each later bound by messages.
     share_of_annealing
@@ -78,7 +79,7 @@ class ShardingExactParams(AnnealParams, LookParams):
     most_pairs_relaxed: int = 20_000
     most_pairs_modelled: int = 300_000
     least_reduction: float = 0.02
-    share_of_the_bound: float = 0.3
+    share_of_the_bound: float = 0.1
     share_of_messages: float = 0.3
     share_of_annealing: float = 0.3
     share_of_a_short_turn: float = 0.04
