@@ -3,7 +3,7 @@
 Which stages the model looks at matters more than how well it is solved. So the dearest stages of
 the strategies that a model without cuts chooses are tried one by one, each with a few passes of
 messages (`messages.state_bound`). The next cut is looked for beside the best one, from the stages
-at which its labelling exceeds the memory most. Messages are not carried over, so that the few passes
+at which its labelling exceeds the memory most. Messages are not carried over, so the few passes
 of a trial do not compare with all passes on fewer cuts: the best trial gets as many before it is
 judged. A graph with one more cut begins from the states that the one before has left
 (`formulations.remat_sharding.messages.lifting`), so that it is small, and what was proved before
