@@ -2,11 +2,13 @@
 
 Which stages the model looks at matters more than how well it is solved. So the dearest stages of
 the strategies that a model without cuts chooses are tried one by one, each with a few passes of
-messages (`messages.state_bound`); beside the best one the stages are tried at which its labelling
-exceeds the memory most, as long as that raises the bound. A graph with one more cut begins from the
-states that the one before has left (`formulations.remat_sharding.messages.lifting`), so that it is
-small, and what was proved before holds for it. The last graph gets all passes. All bounds are in
-exact integers and hold for plans in the order of the graph.
+messages (`messages.state_bound`). The next cut is looked for beside the best one, from the stages
+at which its labelling exceeds the memory most. Messages are not carried over, so the few passes
+of a trial do not compare with all passes on fewer cuts: the best trial gets as many before it is
+judged. A graph with one more cut begins from the states that the one before has left
+(`formulations.remat_sharding.messages.lifting`), so that it is small, and what was proved before
+holds for it. The last graph gets all passes. All bounds are in exact integers and hold for plans in
+the order of the graph.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ class MessageCutParams(MessageParams):
     ----------
     first_cuts, next_cuts
         Stages that are tried as the first cut, and as each further one.
+    next_reach
+        Least distance of the stages that are tried as a further cut. The bound differs much between
+        stages of one layer, and the first cuts are a layer or so apart.
     most_message_cuts
         Cuts, at most.
     work_of_a_score
@@ -45,17 +50,21 @@ class MessageCutParams(MessageParams):
         Gain of the bound for which a further cut is kept, as a share.
     rounds_before_a_cut
         Proofs on a graph, at most, before there is another cut.
+    rounds_of_a_removal
+        Proofs of which the last one removes states. Too early a removal ends lower.
     most_states
         States of the largest graph that is built.
     """
 
     first_cuts: int = 8
-    next_cuts: int = 4
+    next_cuts: int = 6
+    next_reach: int = 3
     most_message_cuts: int = 2
     work_of_a_score: int = 4_000_000
     least_passes: int = 60
     least_gain: float = 1e-4
     rounds_before_a_cut: int = 10
+    rounds_of_a_removal: int = 3
     most_states: int = 400_000
 
 
@@ -111,17 +120,22 @@ class MessageCuts:
             return None
         few = self.params.first_cuts
         while len(best.cuts) < self.params.most_message_cuts and self.clock.left_s:
-            if best.cuts:
-                self._converge(best, self.params.rounds_before_a_cut)
-            tried = [self._tried((*best.cuts, cut), best) for cut in self._dearest(best, few)]
-            known = [one for one in tried if one is not None]
-            further = max(known, key=lambda one: one.bound.bound_ns, default=best)
+            further = self._one_more(best, few)
+            if further is None:
+                break
+            self._converge(further, self.params.rounds_before_a_cut)
             if further.bound.bound_ns <= (1 + self.params.least_gain) * best.bound.bound_ns:
                 break
             best = further
             few = self.params.next_cuts
         self.go_on(best)
         return best
+
+    def _one_more(self, before: Tried, few: int) -> Tried | None:
+        """Return the best of the trials with one more cut; None if there is none."""
+        trials = [self._tried((*before.cuts, cut), before) for cut in self._dearest(before, few)]
+        known = [one for one in trials if one is not None]
+        return max(known, key=lambda one: one.bound.bound_ns, default=None)
 
     def _tried(self, cuts: tuple[int, ...], before: Tried | None) -> Tried | None:
         if not self.clock.left_s:
@@ -146,13 +160,14 @@ class MessageCuts:
 
     def _converge(self, best: Tried, rounds: int) -> None:
         bound, idle = best.bound, 0
-        for _ in range(rounds):
+        for number in range(1, rounds + 1):
             if not self.clock.left_s:
                 return
             known_ns = self.known_ns()
             before = bound.bound_ns
             bound.ascend(known_ns, self.params.passes, self.clock)
-            removed = bound.prove(None if known_ns is None else known_ns + 1)
+            removes = known_ns is not None and number % self.params.rounds_of_a_removal == 0
+            removed = bound.prove(known_ns + 1 if removes and known_ns is not None else None)
             self._tell(bound)
             for labelling in bound.labellings():
                 self._offer(best.states, labelling)
@@ -178,7 +193,8 @@ class MessageCuts:
         computations = tried.states.computations(tried.labelling.kinds)
         memory_bytes = self.problem.memory_bytes
         graph = priced_graph(self.problem.instance, strategies, self.price).graph
+        reach = self.params.next_reach if tried.cuts else max(3, len(graph) // 60)
         excess = StageExcess(graph, memory_bytes, computations)
         costs = eviction_costs(graph, memory_bytes)
         prices = {stage: cost.ns_per_byte for stage, cost in costs.items()}
-        return excess.new_cuts(tried.cuts, count, max(3, len(graph) // 60), prices)
+        return excess.new_cuts(tried.cuts, count, reach, prices)
