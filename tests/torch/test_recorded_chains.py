@@ -17,15 +17,19 @@ pytestmark = pytest.mark.torch
 def test_a_recorded_chain_is_the_one_that_is_modelled() -> None:
     with gzip.open(RECORD, "rt", encoding="utf-8") as stream:
         common, *lines = map(json.loads, stream)
-    assert common["fields"] == NUMBERS
     found = json.loads(json.dumps(line_of(next(modelled_chains(["resnet18"])))))
     kept = next(line for line in lines if line["name"] == found["name"])
-    # Backward overheads were recorded when their measurement held an output and its gradient too
-    # long: they are no smaller than those of now.
-    place = NUMBERS.index("backward_overhead_bytes")
-    overheads = [[stage.pop(place) for stage in each["distinct"]] for each in (found, kept)]
+    now, then = (
+        [dict(zip(names, stage, strict=True)) for stage in line.pop("distinct")]
+        for names, line in ((NUMBERS, found), (common["fields"], kept))
+    )
     assert found == kept
-    assert all(now <= then for now, then in zip(*overheads, strict=True))
+    # Backward overheads were recorded when their measurement held an output and its gradient too
+    # long, and forward operations that save had no overhead of their own: both are no larger now.
+    for stage, recorded in zip(now, then, strict=True):
+        assert stage.pop("saving_overhead_bytes") <= recorded["forward_overhead_bytes"]
+        assert stage.pop("backward_overhead_bytes") <= recorded.pop("backward_overhead_bytes")
+        assert stage == recorded
 
 
 def test_every_recorded_chain_is_there_once() -> None:
