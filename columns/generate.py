@@ -9,17 +9,14 @@ from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.generators.random_models import RandomModels
 from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.instances.generators.three_partition_family import (
-    FAMILIES,
     Family,
     family_of,
     generate_three_partition,
 )
-from jettison.instances.generators.training_networks import NETWORKS
+from jettison.instances.generators.training_networks import training_graph
 from jettison.instances.multi_model.joined import joined_models
 
 __all__ = [
-    "FAMILIES",
-    "NETWORKS",
     "Family",
     "LayeredGraphs",
     "Passes",
@@ -29,4 +26,5 @@ __all__ = [
     "fused_network",
     "generate_three_partition",
     "joined_models",
+    "training_graph",
 ]

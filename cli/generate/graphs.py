@@ -11,10 +11,9 @@ import typer
 from jettison.cli.arguments import checked_output, read_mesh
 from jettison.cli.generate.drawing_command import drawing_command
 from jettison.cli.output import write_instance
-from jettison.instances.core.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs
 from jettison.instances.generators.strategy_graphs import StrategyGraphs
-from jettison.instances.generators.training_networks import NETWORKS
+from jettison.instances.generators.training_networks import NETWORKS, training_graph
 from jettison.instances.tensor_programs.program_names import NAMES, program_of
 from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
 
@@ -45,9 +44,7 @@ def generate_training_graph(
     Example: jettison generate training-graph --network u-net --batch 8 -o u-net.json
     """
     checked_output(output)
-    if network not in NETWORKS:
-        raise InputError(network, field="network", expected=f"name one of {', '.join(NETWORKS)}")
-    write_instance(NETWORKS[network](batch), output)
+    write_instance(training_graph(network, batch), output)
 
 
 @app.command("sharded-graph", short_help="Write a training step on a mesh of V100 cards.")

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.names import suggestion
 from jettison.instances.generators.training_step import TrainingStep
 from jettison.instances.remat_graph.graph import Graph
 
@@ -243,3 +245,27 @@ NETWORKS: dict[str, Callable[[int], Graph]] = {
     "encoder-12": lambda batch: encoder(batch, 12),
 }
 """The graph of a step, by name and number of samples."""
+
+
+def training_graph(network: str, batch: int = 32) -> Graph:
+    """Return the graph of a network's training step; durations are numbers of operations.
+
+    Parameters
+    ----------
+    network
+        A name, as ``jettison generate training-graph --help`` lists them.
+    batch
+        Samples in a step.
+
+    Raises
+    ------
+    InputError
+        If there is no such network.
+    """
+    if network not in NETWORKS:
+        raise InputError(
+            f"{network[:80]!r}",
+            field="network",
+            expected=f"{suggestion(network, list(NETWORKS))}name one of {', '.join(NETWORKS)}",
+        )
+    return NETWORKS[network](batch)
