@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from benchmarks.cpu_clock import CpuLimit, cpu_seconds
+from benchmarks.marks.row import Row
 from jettison.instances.catalog import load
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
@@ -49,39 +50,6 @@ class Mark:
     cpu_limit_s: float
     most_gap_percent: float | None = None
     is_beside_baselines: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """Row of the table of marks.
-
-    Attributes
-    ----------
-    instance, method
-        The case.
-    time_ns, bound_ns
-        What was found; None where nothing was.
-    gap_percent
-        By how much the plan is above the bound, in per cent of the bound.
-    cpu_s
-        CPU seconds, of children as well.
-    mark
-        The mark in words.
-    is_held
-        Whether it is held.
-    note
-        What is known beside it.
-    """
-
-    instance: str
-    method: str
-    time_ns: int | None = None
-    bound_ns: int | None = None
-    gap_percent: float | None = None
-    cpu_s: float
-    mark: str
-    is_held: bool
-    note: str = ""
 
 
 _ENCODER, _DEEP = "encoder-4l-mesh2x4", "encoder-20l-mesh2x4"
@@ -138,7 +106,6 @@ def _measured(mark: Mark) -> Row:
         method="exact",
         time_ns=time_ns,
         bound_ns=bound_ns,
-        gap_percent=gap,
         cpu_s=cpu_s,
         mark=", ".join(words),
         is_held=is_held,

@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from benchmarks.cpu_clock import CpuLimit, cpu_seconds
+from benchmarks.marks.row import Row
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.outcome import SolveOptions
@@ -56,39 +57,6 @@ class Mark:
     memory_bytes: int | None = None
     is_proved: bool = False
     source: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """Row of the table of marks.
-
-    Attributes
-    ----------
-    instance, method
-        The case.
-    time_ns, bound_ns
-        What was found; None where nothing was.
-    gap_percent
-        By how much the cost is above the bound, in per cent of the cost.
-    cpu_s
-        CPU seconds, of children as well.
-    mark
-        The mark in words.
-    is_held
-        Whether it is held; None where the case was left out.
-    note
-        Why it was left out, or what is known elsewhere.
-    """
-
-    instance: str
-    method: str
-    time_ns: int | None = None
-    bound_ns: int | None = None
-    gap_percent: float | None = None
-    cpu_s: float | None = None
-    mark: str
-    is_held: bool | None
-    note: str = ""
 
 
 _ISSUE = "what was asked for"
@@ -201,9 +169,6 @@ def _measured(mark: Mark, path: Path) -> Row:
         result = solve_with(problem, mark.method, options)
     spent_s = cpu_seconds() - started
     time_ns, bound_ns = result.time_ns, result.lower_bound_ns
-    gap = None
-    if time_ns and bound_ns is not None:
-        gap = 100 * (time_ns - bound_ns) / time_ns
     is_bounded = mark.least_bound_ns is None or (bound_ns or 0) >= mark.least_bound_ns
     is_cheap = mark.most_cost_ns is None or (time_ns is not None and time_ns <= mark.most_cost_ns)
     note = "" if mark.best_known_ns is None else f"best known {mark.best_known_ns}"
@@ -212,7 +177,6 @@ def _measured(mark: Mark, path: Path) -> Row:
         method=mark.method,
         time_ns=time_ns,
         bound_ns=bound_ns,
-        gap_percent=gap,
         cpu_s=spent_s,
         mark=_words(mark),
         is_held=is_cheap and is_bounded and (result.status == "optimal" or not mark.is_proved),
