@@ -49,7 +49,7 @@ def compiled(
     of the backward pass: activations, outputs of the model, gradients of the outputs and of the
     parameters, and what kernels need. Parameters, buffers and inputs are there before, and not
     counted; nor is what happens between the passes, such as a loss outside of the model. On CUDA it
-    is what the allocator hands out, not what it reserves.
+    is what the allocator hands out; where the limit is a `Card`, all that it reserves.
 
     Calls without gradients are compiled as usual.
 

@@ -24,6 +24,8 @@ NAME = Name(TensorKind.PLAIN, 1)
 # Long enough for a copy that does not wait to come too early: some 10 ms.
 BUSY_CYCLES = 20_000_000
 COUNT = 2**22
+# Assumed in plans that have to send something away; the copies take the time that they take.
+FAST = "2000GB/s"
 
 
 def test_an_offload_waits_for_what_is_computed_and_its_memory_for_the_copy() -> None:
@@ -76,7 +78,7 @@ def test_a_step_on_a_stream_of_its_own_gives_the_plain_gradients() -> None:
     x = torch.randn(4096, 256, device="cuda")
     chain = profile_chain(model, x, name="wide", model_name="wide", warmup=1, repeats=3)
     scheduled = executor.checkpoint_sequential_optimal(
-        model, chain=chain, memory="55%", bandwidth="20GB/s"
+        model, chain=chain, memory="65%", bandwidth=FAST
     )
     assert any(str(operation).startswith("O") for operation in scheduled.schedule.operations)
     own = torch.cuda.Stream()
@@ -91,7 +93,7 @@ def test_a_step_on_a_stream_of_its_own_gives_the_plain_gradients() -> None:
         torch.testing.assert_close(mine.grad, other.grad)
 
 
-@pytest.mark.parametrize("memory", ["35%", "60%"])
+@pytest.mark.parametrize("memory", ["50%", "60%"])
 def test_the_peak_with_transfers_is_within_the_memory(memory: str) -> None:
     from jettison.instances.profilers.device.memory_cuda import CudaMemoryMeter
 
@@ -99,8 +101,9 @@ def test_the_peak_with_transfers_is_within_the_memory(memory: str) -> None:
     x = torch.randn(8192, 512, device="cuda")
     chain = profile_chain(model, x, name="wide", model_name="wide", warmup=1, repeats=3)
     scheduled = executor.checkpoint_sequential_optimal(
-        model, chain=chain, memory=memory, bandwidth="20GB/s"
+        model, chain=chain, memory=memory, bandwidth=FAST
     )
+    assert any(str(operation).startswith("O") for operation in scheduled.schedule.operations)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     # A thread of autograd makes a handle of cuBLAS at its first product, with a workspace that

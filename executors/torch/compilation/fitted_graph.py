@@ -231,7 +231,8 @@ class FittedGraph:
     def _attempt(self, memory: Memory, arguments: Sequence[Any]) -> tuple[CompiledGraph, Attempt]:
         partitioner = self._partitioner(memory)
         compiled, code_peak = self._compiler(_twin(self._module), arguments, partitioner)
-        peak = measured_peak_bytes(compiled, arguments)
+        # A card holds what the allocator reserves.
+        peak = measured_peak_bytes(compiled, arguments, reserved=isinstance(self._memory, Card))
         attempt = Attempt(partitioner.plans[-1], peak, code_peak)
         self._report.attempts.append(attempt)
         return compiled, attempt

@@ -14,7 +14,9 @@ from jettison.instances.profilers.device.memory_cuda import CudaMemoryMeter
 CompiledGraph = Callable[..., Any]
 
 
-def measured_peak_bytes(compiled: CompiledGraph, arguments: Sequence[Any]) -> int | None:
+def measured_peak_bytes(
+    compiled: CompiledGraph, arguments: Sequence[Any], *, reserved: bool = False
+) -> int | None:
     """Return the peak of one step above what is there before it.
 
     The step runs forward, and backward from a gradient of ones for each output. Its outputs, these
@@ -29,6 +31,9 @@ def measured_peak_bytes(compiled: CompiledGraph, arguments: Sequence[Any]) -> in
         Called with the arguments.
     arguments
         Those of a call of the model: parameters, buffers and inputs.
+    reserved
+        On CUDA, count all that the allocator holds of the card at the peak, and not only what it
+        has handed out. What is there before the step is not counted.
 
     Returns
     -------
@@ -43,10 +48,15 @@ def measured_peak_bytes(compiled: CompiledGraph, arguments: Sequence[Any]) -> in
     with torch.random.fork_rng(devices=devices), torch.enable_grad():
         given = [_own(item) for item in arguments]
         _run(compiled, given)
+        if device.type == "cuda":
+            # What earlier steps left reserved is none of this one.
+            torch.cuda.empty_cache()
         meter = CudaMemoryMeter(device) if device.type == "cuda" else CpuMemoryMeter()
         with meter, meter.window() as window:
             made = _run(compiled, given)
             del made
+    if reserved and window.reserved_bytes is not None:
+        return window.reserved_bytes - window.start_bytes
     return window.rise_bytes
 
 
