@@ -26,7 +26,7 @@ from jettison.solvers.milp.highs_known_answer import (
     known_answer_model,
     require_sound_highs,
 )
-from tests.tiny import UNIFORM
+from tests.tiny import LADDER
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +121,7 @@ def test_the_command_line_refuses_it_in_one_line(
 
 
 def test_results_name_the_solver_that_ran_and_no_other() -> None:
-    graph = jt.RematGraph(jt.remat_graph.chain_to_graph(UNIFORM), memory="90%")
+    graph = jt.RematGraph(LADDER, memory="95%")
     with_solver = jt.solve(graph, method="checkmate")
     without = jt.solve(graph, method="recompute-all")
     assert with_solver.solver_versions == {"highspy": metadata.version("highspy")}

@@ -58,7 +58,7 @@ def test_strategies_of_least_size_are_those_of_the_smallest_sum() -> None:
 def test_exact_finds_plans_before_any_model_where_no_baseline_fits() -> None:
     options = SolveOptions(time_limit_s=20)
     found = 0
-    for problem in training_steps(65, 150):
+    for problem in training_steps(65, 80):
         others = ("alpa", "alpa-recompute-all", "kiwi-reduced")
         if any(solve_with(problem, name, options).schedule is not None for name in others):
             continue

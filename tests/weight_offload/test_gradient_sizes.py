@@ -38,7 +38,7 @@ def test_what_operations_need_is_what_the_brute_force_and_the_checker_count() ->
     chance = random.Random(1)
     others = 0
     for _ in range(1000):
-        problem = drawn(chance, chance.randint(1, 6), 4)
+        problem = drawn(chance, chance.randint(1, 4), 4)
         counted = {str(o): (o.working_bytes, o.resting_bytes) for o in problem.cycle}
         # It begins its period with any of the operations.
         walked = Walks(problem).operations
@@ -50,7 +50,7 @@ def test_what_operations_need_is_what_the_brute_force_and_the_checker_count() ->
         given = GivenWeightOffload.from_json(problem.instance.to_json(), resources, 10)
         assert list(given.needs_bytes) == [need for need, _ in counted.values()], problem
         others += any(stage.output_gradient_bytes is not None for stage in problem.instance)
-    assert others > 500
+    assert others > 400
 
 
 @pytest.mark.parametrize(("layers", "count"), [(1, 300), (2, 700), (3, 40)])
