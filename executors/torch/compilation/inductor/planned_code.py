@@ -15,6 +15,7 @@ from torch._inductor.virtualized import V
 
 from jettison.torch.compilation.inductor.code_memory import GeneratedCode, step_peak_bytes
 from jettison.torch.compilation.inductor.planned_kernels import PlanChoices, in_order_of_plan
+from jettison.torch.compilation.inductor.realized_values import realize_across_calls
 from jettison.torch.compilation.inductor.separate_products import SeparateProducts
 from jettison.torch.compilation.partitioner import Partitioner
 
@@ -35,9 +36,14 @@ def compile_planned(
         around.enter_context(_told_of_code(codes))
         if partitioner.is_limited:
             products = SeparateProducts()
+
+            def after_passes(graph: fx.Graph) -> None:
+                products.separate(graph)
+                realize_across_calls(graph)
+
             settings |= {
                 "post_grad_custom_pre_pass": products.note,
-                "post_grad_custom_post_pass": products.separate,
+                "post_grad_custom_post_pass": after_passes,
                 "_post_fusion_custom_pass": in_order_of_plan,
                 "reorder_for_peak_memory": False,
             }
