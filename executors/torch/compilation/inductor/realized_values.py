@@ -43,7 +43,7 @@ def realize_across_calls(graph: fx.Graph) -> None:
     for node in graph.nodes:
         if node.op != "call_function" or not isinstance(node.meta.get("val"), Tensor):
             continue
-        if _is_call(node) or _is_view(node):
+        if is_call(node) or _is_view(node):
             continue
         if any(segment_of[reader] > segment_of[node] for reader in _readers(node)):
             node.meta[_REALIZE] = True
@@ -55,8 +55,13 @@ def segments(graph: fx.Graph) -> dict[fx.Node, int]:
     calls = 0
     for node in graph.nodes:
         found[node] = calls
-        calls += _is_call(node)
+        calls += is_call(node)
     return found
+
+
+def is_call(node: fx.Node) -> bool:
+    """Whether Inductor calls a library for a node."""
+    return node.target in _CALLED or node.target in lowering.fallbacks
 
 
 def _readers(node: fx.Node) -> Iterator[fx.Node]:
@@ -68,11 +73,6 @@ def _readers(node: fx.Node) -> Iterator[fx.Node]:
                 stack.append(user)
             elif user.op != "output":
                 yield user
-
-
-def _is_call(node: fx.Node) -> bool:
-    """Whether Inductor calls a library for a node."""
-    return node.target in _CALLED or node.target in lowering.fallbacks
 
 
 def _is_view(node: fx.Node) -> bool:
