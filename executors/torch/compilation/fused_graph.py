@@ -28,13 +28,23 @@ from torch import fx
 
 from jettison.instances.core.memory import Amount
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph
-from jettison.instances.profilers.torch_graphs.operation_reader import is_random
+from jettison.instances.profilers.torch_graphs.operation_reader import is_random, source_of
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.torch.accepted_replay import accepted_replay
 from jettison.torch.compilation.operator_rates import is_fused
 
+# Views that leave all numbers in their order.
+_SAME_PLACES = frozenset(
+    {
+        torch.ops.aten.view.default,
+        torch.ops.aten._unsafe_view.default,
+        torch.ops.aten.unsqueeze.default,
+        torch.ops.aten.squeeze.dim,
+        torch.ops.aten.squeeze.dims,
+    }
+)
 # Statistics of a norm, which are read beside a tensor, are a small part of it.
 _MOST_EXCESS = Fraction(1, 8)
 
@@ -109,7 +119,9 @@ def fused_graph(
 def no_fusion(joint: JointGraph) -> FusedGraph:
     """Return a joint graph with all of its values."""
     count = len(joint.graph)
-    return FusedGraph(joint, joint, tuple((place,) for place in range(count)), frozenset(), frozenset())
+    return FusedGraph(
+        joint, joint, tuple((place,) for place in range(count)), frozenset(), frozenset()
+    )
 
 
 class _Fusion:
@@ -205,6 +217,7 @@ class _Fusion:
             and item.output_bytes == made.output_bytes
             and item.backward == made.backward
             and is_fused(self._nodes[position])
+            and _has_its_places(self._nodes[position], self._nodes[source])
             and not any(is_random(self._nodes[part]) for part in (source, position))
             # It waits for nothing, and the inputs stay for no more than it saves.
             and all(other <= source for other in self._reads[position])
@@ -271,6 +284,14 @@ class _Fusion:
         return made_bytes <= self._graph.nodes[position].output_bytes and all(
             self._ancestors[position] >> other & 1 for other in others
         )
+
+
+def _has_its_places(node: fx.Node, source: fx.Node) -> bool:
+    """Whether an operator writes each number to the place where it has read one of a source."""
+    if node.target is torch.ops.aten.clone.default:
+        return False
+    read = [item for item in node.all_input_nodes if source_of(item)[0] is source]
+    return all(item is source or item.target in _SAME_PLACES for item in read)
 
 
 def _ancestors(graph: Graph) -> list[int]:

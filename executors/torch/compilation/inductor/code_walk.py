@@ -86,6 +86,8 @@ class _Walk:
     made: dict[str, int] = field(default_factory=dict)
     workspaces_bytes: dict[str, int] = field(default_factory=dict)
     _used_bytes: int = 0
+    # The most since the last value of the plan was made.
+    _since_bytes: int = 0
     _storage_of: dict[str, int] = field(default_factory=dict)
     _size_of: list[int] = field(default_factory=list)
     _inputs: set[int] = field(default_factory=set)
@@ -116,7 +118,7 @@ class _Walk:
         """Count what a library allocates while it runs, with its arguments; return all of it."""
         described = library_call(value, self.code.layouts) if self.rises else None
         rise = 0 if described is None else self.rises.get(described, 0)
-        self.peak_bytes = max(self.peak_bytes, self._used_bytes + rise)
+        self._see(self._used_bytes + rise)
         operator = self.code.operators.get(_name_of(target))
         if described in self.rises and operator is not None:
             name = _name_of(target)
@@ -126,11 +128,17 @@ class _Walk:
             self.workspaces_bytes[operator] = max(before, rise - (results or 0))
         return self._used_bytes + rise
 
+    def _see(self, used_bytes: int) -> None:
+        self.peak_bytes = max(self.peak_bytes, used_bytes)
+        self._since_bytes = max(self._since_bytes, used_bytes)
+
     def _note(self, target: ast.expr | None, used_bytes: int) -> None:
-        """Note how much is in memory while a value of the plan is made."""
+        """Note how much is in memory while a value of the plan is made, and its copies before."""
         name = _name_of(target)
         if name in self.code.operators:
-            self.made[name] = max(self.made.get(name, 0), used_bytes, self._used_bytes)
+            seen = max(used_bytes, self._used_bytes, self._since_bytes)
+            self.made[name] = max(self.made.get(name, 0), seen)
+            self._since_bytes = 0
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if ast.unparse(value) == "args":
@@ -160,7 +168,7 @@ class _Walk:
         self._storage_of[name] = storage
         self._names[storage] = 1
         self._used_bytes += size_bytes
-        self.peak_bytes = max(self.peak_bytes, self._used_bytes)
+        self._see(self._used_bytes)
 
     def _unbind(self, name: str) -> None:
         storage = self._storage_of.pop(name, None)

@@ -95,8 +95,14 @@ def _layout(buffer: Any) -> Any | None:
 
 def _operator_of(buffer: Any) -> str | None:
     """Return the name of the operator of the joint graph whose value a buffer is."""
-    origin = buffer.get_origin_node() if hasattr(buffer, "get_origin_node") else None
-    return None if origin is None else origin.meta.get(PLANNED)
+    if not hasattr(buffer, "get_origins"):
+        return None
+    origin = buffer.get_origin_node()
+    # A call with several results is of one operator, and nothing is its origin alone.
+    origins = buffer.get_origins() if origin is None and not buffer.has_tensor_output() else ()
+    found = [item.meta.get(PLANNED) for item in ([origin] if origin is not None else origins)]
+    named = {name for name in found if name is not None}
+    return named.pop() if len(named) == 1 else None
 
 
 def _size_bytes(layout: Any | None) -> int:
