@@ -27,6 +27,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount, Memory, Share, parse_memory
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
 from jettison.torch.compilation.code_memory import CodeMemory
+from jettison.torch.compilation.memory_proof import MemoryProof
 from jettison.torch.compilation.no_plan import NoPlanError, bytes_in_words
 from jettison.torch.compilation.partitioner import EVERYTHING, Partitioner
 from jettison.torch.compilation.solved_plan import SolvedPlan
@@ -172,6 +173,7 @@ class FittedGraph:
         self._fitting = fitting
         self._report = report
         self._workspaces_bytes: Mapping[str, int] = {}
+        self._proof: MemoryProof | None = None
         self._compiled: CompiledGraph | None = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -263,6 +265,7 @@ class FittedGraph:
         if code is None:
             attempt = Attempt(plan, peak)
         else:
+            self._proof = partitioner.proof(code) if self._proof is None else self._proof
             found = partitioner.measured(code)
             self._workspaces_bytes = found.workspaces_bytes
             attempt = Attempt(plan, peak, code.peak_bytes, found.peak_bytes)
@@ -282,8 +285,16 @@ class FittedGraph:
         if not measured and refused is not None:
             return refused
         least = min(measured)
-        expected = f"give at least {bytes_in_words(least)}, the least that was measured"
-        if isinstance(refused, NoPlanError) and refused.least_bytes is not None:
+        expected = f"give at least {bytes_in_words(least)}, the least that {_plans(measured)} met"
+        if self._proof is not None:
+            proved = self._proof.least_bytes
+            expected += (
+                f"; less than {bytes_in_words(proved)} is impossible for any plan, as"
+                f" {self._proof.needed_by} needs it"
+            )
+            if proved < limit:
+                expected += ", and nothing is proved between the two"
+        elif isinstance(refused, NoPlanError) and refused.least_bytes is not None:
             expected += (
                 f"; no plan{refused.class_words} is predicted to need less than"
                 f" {bytes_in_words(refused.least_bytes)}"
@@ -293,6 +304,10 @@ class FittedGraph:
             field="memory",
             expected=expected,
         )
+
+
+def _plans(measured: Sequence[int]) -> str:
+    return "the one compiled plan" if len(measured) == 1 else f"{len(measured)} compiled plans"
 
 
 def _resident(arguments: Sequence[Any]) -> Resident:

@@ -29,6 +29,7 @@ from jettison.torch.compilation.measured_workspaces import (
     MeasuredWorkspaces,
     measured_workspaces,
 )
+from jettison.torch.compilation.memory_proof import MemoryProof, memory_proof
 from jettison.torch.compilation.operator_rates import default_cost
 from jettison.torch.compilation.plan_store import stored_plan
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
@@ -150,6 +151,10 @@ class Partitioner(CustomPartitionerFn):
         # Where nothing is inlined the replay says nothing of single values.
         known = {**self._workspaces_bytes, **code.workspaces_bytes}
         return MeasuredWorkspaces(known, plan.predicted_peak_bytes)
+
+    def proof(self, code: CodeMemory) -> MemoryProof:
+        """Return the memory that every step of the last graph needs."""
+        return memory_proof(self.graphs[-1].joint, code.workspaces_bytes)
 
     def _fused(self, joint: JointGraph) -> FusedGraph:
         # It loads Inductor, which is there when it compiles.

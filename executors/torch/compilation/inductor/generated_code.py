@@ -98,10 +98,16 @@ def _operator_of(buffer: Any) -> str | None:
     if not hasattr(buffer, "get_origins"):
         return None
     origin = buffer.get_origin_node()
-    # A call with several results is of one operator, and nothing is its origin alone.
-    origins = buffer.get_origins() if origin is None and not buffer.has_tensor_output() else ()
-    found = [item.meta.get(PLANNED) for item in ([origin] if origin is not None else origins)]
-    named = {name for name in found if name is not None}
+    origins = [origin] if origin is not None else list(buffer.get_origins())
+    target = getattr(buffer, "op_overload", None)
+    if origin is None and target is None:
+        return None
+    # A call with several results is of one operator, but made of all that its copies compute.
+    named = {
+        item.meta[PLANNED]
+        for item in origins
+        if PLANNED in item.meta and (origin is not None or item.target is target)
+    }
     return named.pop() if len(named) == 1 else None
 
 

@@ -7,7 +7,8 @@ blocks in 40 % of the memory, the gradient of a sum waits as three tensors for a
 is computed again.
 
 Here a value that is read after another call of a library than the one before it is written by its
-own kernel, with the strides that the plan has counted.
+own kernel, with the strides that the plan has counted; and so is one of which calls read several
+parts, each of which would be a copy.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def realize_across_calls(graph: fx.Graph) -> None:
             continue
         if is_call(node) or _is_view(node):
             continue
-        if any(segment_of[reader] > segment_of[node] for reader in _readers(node)):
+        is_read_later = any(segment_of[reader] > segment_of[node] for reader in _readers(node))
+        if is_read_later or _has_called_parts(node):
             node.meta[_REALIZE] = True
 
 
@@ -57,6 +59,12 @@ def segments(graph: fx.Graph) -> dict[fx.Node, int]:
         found[node] = calls
         calls += is_call(node)
     return found
+
+
+def _has_called_parts(node: fx.Node) -> bool:
+    """Whether calls of libraries read several parts of a value, which is not copied in parts."""
+    parts = [user for user in node.users if _is_view(user)]
+    return sum(any(map(is_call, _readers(part))) for part in parts) > 1
 
 
 def is_call(node: fx.Node) -> bool:
