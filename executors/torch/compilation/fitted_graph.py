@@ -212,6 +212,8 @@ class FittedGraph:
         planned = max(0, limit - hidden)
         refused: InputError | None = None
         is_least_tried = False
+        # The least measured peak, and the limit that its plan was made for.
+        least: tuple[int, int] | None = None
         for _ in range(self._fitting.most_plans):
             known = self._workspaces_bytes
             try:
@@ -235,6 +237,16 @@ class FittedGraph:
             peak = attempt.measured_peak_bytes
             if peak is None:
                 return self._choose(compiled, attempt)
+            if least is not None and peak > max(limit, least[0]):
+                # It needs more than one that was made for more: the compiler undoes this one.
+                self._workspaces_bytes = known
+                low = max(low, min(planned, least[1]))
+                high = max(planned, least[1])
+                if high - low <= least_step:
+                    break
+                planned = (low + high) // 2
+                continue
+            least = (peak, planned)
             if _tells_more(self._workspaces_bytes, known, least_step):
                 low, high, is_least_tried = 0, None, False
             if peak <= limit:

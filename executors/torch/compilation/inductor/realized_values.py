@@ -44,7 +44,8 @@ def realize_across_calls(graph: fx.Graph) -> None:
     for node in graph.nodes:
         if node.op != "call_function" or not isinstance(node.meta.get("val"), Tensor):
             continue
-        if is_call(node) or _is_view(node):
+        # Inductor asks for the order of strides, which a number has none of.
+        if is_call(node) or _is_view(node) or node.meta["val"].dim() == 0:
             continue
         is_read_later = any(segment_of[reader] > segment_of[node] for reader in _readers(node))
         if is_read_later or _has_called_parts(node):
