@@ -34,7 +34,7 @@ def compiled(
     backend: Literal["inductor", "aot_eager"] = "inductor",
     cost: OperatorCost | None = None,
     folder: str | Path | None = None,
-    most_plans: int = 4,
+    most_plans: int = 6,
 ) -> CompiledModule:
     r"""Compile a model so that its training steps fit into `memory`, in the least time.
 

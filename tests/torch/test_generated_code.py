@@ -15,12 +15,12 @@ from jettison.torch.compilation.inductor.code_calls import (  # noqa: E402
     library_call,
     rises_bytes,
 )
-from jettison.torch.compilation.inductor.code_memory import (  # noqa: E402
-    GeneratedCode,
+from jettison.torch.compilation.inductor.code_walk import (  # noqa: E402
     library_calls,
     pass_memory,
-    step_peak_bytes,
 )
+from jettison.torch.compilation.inductor.generated_code import GeneratedCode  # noqa: E402
+from jettison.torch.compilation.inductor.step_code import step_memory  # noqa: E402
 
 pytestmark = pytest.mark.torch
 CPU = torch.device("cpu")
@@ -69,6 +69,12 @@ def backward(text: str = BACKWARD) -> Any:
     return GeneratedCode(text, LATER, is_backward=True)
 
 
+def peak_bytes(first: Any, second: Any) -> int:
+    found = step_memory(first, second, saved=3, device=CPU)
+    assert found is not None
+    return found.peak_bytes
+
+
 def test_a_buffer_is_free_when_its_last_name_is() -> None:
     found = pass_memory(forward(), {})
     # 100 under the names buf0 and buf1, results of 40 and 8, and 4 more before the 40 are free.
@@ -79,18 +85,18 @@ def test_a_buffer_is_free_when_its_last_name_is() -> None:
 
 def test_saved_values_are_in_memory_until_the_backward_pass_lets_them_go() -> None:
     # The loss (4) and its gradient (4) stay. First 100 + 8 + 40, then 8 + 40 + 80.
-    assert step_peak_bytes(forward(), backward(), saved=3, device=CPU) == 8 + 148
+    assert peak_bytes(forward(), backward()) == 8 + 148
 
 
 def test_an_output_that_is_saved_too_is_counted_once_and_stays() -> None:
     shown = FORWARD.replace("return (buf5,", "return (buf1,")
     # The output (100) and its gradient (4) stay; 8 + 40 + 80 beside them.
-    assert step_peak_bytes(forward(shown), backward(), saved=3, device=CPU) == 104 + 128
+    assert peak_bytes(forward(shown), backward()) == 104 + 128
 
 
 def test_code_in_several_partitions_is_not_read() -> None:
     parts = FORWARD.replace("class Runner:", "def partition_0(args):\n    return ()\nclass Runner:")
-    assert step_peak_bytes(forward(parts), backward(), saved=3, device=CPU) is None
+    assert step_memory(forward(parts), backward(), saved=3, device=CPU) is None
     assert pass_memory(forward("x = 1"), {}) is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from torch._dynamo.backends.debugging import boxed_nop
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Memory
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+from jettison.torch.compilation.code_memory import CodeMemory
 from jettison.torch.compilation.fitted_graph import (
     Compiler,
     FittedGraph,
@@ -158,10 +159,15 @@ def compile_model(
         )
     limit, compiler = as_limit(memory), _COMPILERS[backend]
 
-    def partitioner(within: Memory) -> Partitioner:
+    def partitioner(within: Memory, workspaces_bytes: Mapping[str, int]) -> Partitioner:
         # The plan is wanted, so that no cache may answer in its place.
-        planned = replace(planning, memory=within)
-        return Partitioner(planned, cost, folder=folder, is_measured=True)
+        return Partitioner(
+            replace(planning, memory=within),
+            cost,
+            folder=folder,
+            is_measured=True,
+            workspaces_bytes=workspaces_bytes,
+        )
 
     def compile_graph(module: fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
         if not trains(inputs):
@@ -176,7 +182,7 @@ def compile_model(
 
 def _with_aot_eager(
     module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None
-) -> tuple[CompiledGraph, int | None]:
+) -> tuple[CompiledGraph, CodeMemory | None]:
     options: dict[str, Any] = {} if partitioner is None else {"partition_fn": partitioner}
     make = aot_autograd(
         fw_compiler=boxed_nop,
@@ -189,7 +195,7 @@ def _with_aot_eager(
 
 def _with_inductor(
     module: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None
-) -> tuple[CompiledGraph, int | None]:
+) -> tuple[CompiledGraph, CodeMemory | None]:
     # It loads its templates, for seconds, when it is first used.
     from torch._inductor.compile_fx import compile_fx
 

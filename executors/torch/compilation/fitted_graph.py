@@ -2,16 +2,19 @@
 
 What a compiler makes of a plan has another peak than the plan: fused operators leave no values in
 memory, others are moved, and kernels have memory of their own. The first training call is therefore
-run on the side, and its peak measured. What it has above that of the plan is *hidden*, and the next
-plan is made for the limit without it. So a plan that exceeds the limit is replaced by one for less,
-and one that had less hidden than was thought by one for more. Where nothing is hidden the first
-plan is the last. The fastest plan whose measured peak is within the limit is the one that stays.
+run on the side, and its peak measured. Where the compiler generates code, that says how much is in
+memory while each value is made, and the next plan knows it, operator by operator
+(`measured_workspaces`). What the measured peak still has above that of the plan is *hidden*, and
+the next plan is made for the limit without it. So a plan that exceeds the limit is replaced by one
+for less, and one that had less hidden than was thought by one for more. Where nothing is hidden the
+first plan is the last. The fastest plan whose measured peak is within the limit is the one that
+stays.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -23,15 +26,18 @@ from jettison.instances.core.card import Card, Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Amount, Memory, Share, parse_memory
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
+from jettison.torch.compilation.code_memory import CodeMemory
+from jettison.torch.compilation.memory_proof import MemoryProof
 from jettison.torch.compilation.no_plan import NoPlanError, bytes_in_words
 from jettison.torch.compilation.partitioner import EVERYTHING, Partitioner
 from jettison.torch.compilation.solved_plan import SolvedPlan
 from jettison.torch.compilation.step_memory import CompiledGraph, measured_peak_bytes
 
-# Returns what runs the graph, and the peak of the code that was generated, where one is known.
+# Returns what runs the graph, and the memory of the code that was generated, where one is known.
 Compiler = Callable[
-    [fx.GraphModule, Sequence[Any], Partitioner | None], tuple[CompiledGraph, int | None]
+    [fx.GraphModule, Sequence[Any], Partitioner | None], tuple[CompiledGraph, CodeMemory | None]
 ]
+PartitionerMaker = Callable[[Memory, Mapping[str, int]], Partitioner]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +52,27 @@ class Attempt:
         The measured peak of its step; None where it was not measured.
     code_peak_bytes
         The peak by the code that the compiler generated; None where it generates none.
+    replayed_peak_bytes
+        The peak of the plan by the replay, with what the code tells of its operators.
     """
 
     plan: SolvedPlan
     measured_peak_bytes: int | None
     code_peak_bytes: int | None = None
+    replayed_peak_bytes: int | None = None
 
     @property
     def predicted_peak_bytes(self) -> int:
         """The peak by the generated code, or by the replay of the plan where there is none."""
         code = self.code_peak_bytes
         return self.plan.predicted_peak_bytes if code is None else code
+
+    @property
+    def hidden_bytes(self) -> int:
+        """What the measured peak has above that of the plan; negative where it has less."""
+        replayed = self.replayed_peak_bytes
+        known = self.plan.predicted_peak_bytes if replayed is None else replayed
+        return (known if self.measured_peak_bytes is None else self.measured_peak_bytes) - known
 
 
 @dataclass(slots=True)
@@ -80,6 +96,11 @@ class StepReport:
     reference_peak_bytes: int | None = None
     attempts: list[Attempt] = field(default_factory=list)
     chosen: Attempt | None = None
+
+    @property
+    def has_code(self) -> bool:
+        """Whether the compiler generates code, which runs a plan in another way."""
+        return any(item.code_peak_bytes is not None for item in self.attempts)
 
     @property
     def plan(self) -> SolvedPlan:
@@ -113,7 +134,7 @@ class Fitting:
         there, as its measured peak tells, before another one is tried.
     """
 
-    most_plans: int = 4
+    most_plans: int = 6
     unused: Fraction = Fraction(1, 20)
 
 
@@ -129,7 +150,7 @@ class FittedGraph:
     compiler
         Compiles a graph with a partitioner.
     partitioner
-        Makes a partitioner for a limit.
+        Makes a partitioner for a limit, with workspaces of operators as they were measured.
     fitting
         How often to try.
     report
@@ -141,7 +162,7 @@ class FittedGraph:
         module: fx.GraphModule,
         memory: Memory,
         compiler: Compiler,
-        partitioner: Callable[[Memory], Partitioner],
+        partitioner: PartitionerMaker,
         fitting: Fitting,
         report: StepReport,
     ) -> None:
@@ -151,6 +172,8 @@ class FittedGraph:
         self._partitioner = partitioner
         self._fitting = fitting
         self._report = report
+        self._workspaces_bytes: Mapping[str, int] = {}
+        self._proof: MemoryProof | None = None
         self._compiled: CompiledGraph | None = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -182,12 +205,17 @@ class FittedGraph:
 
     def _search(self, arguments: Sequence[Any], hidden: int) -> CompiledGraph:
         limit = self._report.limit_bytes
+        least_step = int(limit * self._fitting.unused)
         best: tuple[CompiledGraph, Attempt] | None = None
-        # Limits of plans that fit, and that do not.
+        # Limits of plans that fit, and that do not, as the operators are known at present.
         low, high = 0, None
         planned = max(0, limit - hidden)
         refused: InputError | None = None
+        is_least_tried = False
+        # The least measured peak, and the limit that its plan was made for.
+        least: tuple[int, int] | None = None
         for _ in range(self._fitting.most_plans):
+            known = self._workspaces_bytes
             try:
                 compiled, attempt = self._attempt(Amount(max(0, planned)), arguments)
             except Exception as error:
@@ -196,31 +224,44 @@ class FittedGraph:
                     raise
                 low = planned
                 enough = refused.enough_bytes if isinstance(refused, NoPlanError) else None
-                if high is None and enough is not None and low < enough <= limit:
+                if enough is not None and low < enough and not is_least_tried:
                     # The least plan that is known: less may be hidden in it.
-                    planned = enough
-                    continue
-                if high is None or high - low <= limit * self._fitting.unused:
+                    is_least_tried = True
+                    if enough <= limit or self._report.has_code:
+                        planned = enough
+                        continue
+                if high is None or high - low <= least_step:
                     break
                 planned = (low + high) // 2
                 continue
             peak = attempt.measured_peak_bytes
             if peak is None:
                 return self._choose(compiled, attempt)
+            if least is not None and peak > max(limit, least[0]):
+                # It needs more than one that was made for more: the compiler undoes this one.
+                self._workspaces_bytes = known
+                low = max(low, min(planned, least[1]))
+                high = max(planned, least[1])
+                if high - low <= least_step:
+                    break
+                planned = (low + high) // 2
+                continue
+            least = (peak, planned)
+            if _tells_more(self._workspaces_bytes, known, least_step):
+                low, high, is_least_tried = 0, None, False
             if peak <= limit:
                 if best is None or attempt.plan.time_ns < best[1].plan.time_ns:
                     best = compiled, attempt
-                low = planned
+                low = max(low, planned)
             else:
                 high = planned
-            step = max(0, limit - (peak - attempt.plan.predicted_peak_bytes))
+            step = max(0, limit - attempt.hidden_bytes)
             if peak <= limit and (
-                step - planned <= limit * self._fitting.unused
-                or attempt.plan.time_ns == attempt.plan.base_time_ns
+                step - planned <= least_step or attempt.plan.time_ns == attempt.plan.base_time_ns
             ):
                 break
             if (high is not None and step >= high) or step <= low:
-                if high is None or high - low <= limit * self._fitting.unused:
+                if high is None or high - low <= least_step:
                     break
                 step = (low + high) // 2
             planned = step
@@ -229,11 +270,18 @@ class FittedGraph:
         return self._choose(*best)
 
     def _attempt(self, memory: Memory, arguments: Sequence[Any]) -> tuple[CompiledGraph, Attempt]:
-        partitioner = self._partitioner(memory)
-        compiled, code_peak = self._compiler(_twin(self._module), arguments, partitioner)
+        partitioner = self._partitioner(memory, self._workspaces_bytes)
+        compiled, code = self._compiler(_twin(self._module), arguments, partitioner)
         # A card holds what the allocator reserves.
         peak = measured_peak_bytes(compiled, arguments, reserved=isinstance(self._memory, Card))
-        attempt = Attempt(partitioner.plans[-1], peak, code_peak)
+        plan = partitioner.plans[-1]
+        if code is None:
+            attempt = Attempt(plan, peak)
+        else:
+            self._proof = partitioner.proof(code) if self._proof is None else self._proof
+            found = partitioner.measured(code)
+            self._workspaces_bytes = found.workspaces_bytes
+            attempt = Attempt(plan, peak, code.peak_bytes, found.peak_bytes)
         self._report.attempts.append(attempt)
         return compiled, attempt
 
@@ -250,8 +298,16 @@ class FittedGraph:
         if not measured and refused is not None:
             return refused
         least = min(measured)
-        expected = f"give at least {bytes_in_words(least)}, the least that was measured"
-        if isinstance(refused, NoPlanError) and refused.least_bytes is not None:
+        expected = f"give at least {bytes_in_words(least)}, the least that {_plans(measured)} met"
+        if self._proof is not None:
+            proved = self._proof.least_bytes
+            expected += (
+                f"; less than {bytes_in_words(proved)} is impossible for any plan, as"
+                f" {self._proof.needed_by} needs it"
+            )
+            if proved < limit:
+                expected += ", and nothing is proved between the two"
+        elif isinstance(refused, NoPlanError) and refused.least_bytes is not None:
             expected += (
                 f"; no plan{refused.class_words} is predicted to need less than"
                 f" {bytes_in_words(refused.least_bytes)}"
@@ -263,10 +319,19 @@ class FittedGraph:
         )
 
 
+def _plans(measured: Sequence[int]) -> str:
+    return "the one compiled plan" if len(measured) == 1 else f"{len(measured)} compiled plans"
+
+
 def _resident(arguments: Sequence[Any]) -> Resident:
     """Return what a graph is given: parameters, buffers and inputs, which no plan counts."""
     given = (item for item in arguments if isinstance(item, Tensor))
     return Resident.recorded(sum(storage_bytes(given).values()))
+
+
+def _tells_more(found: Mapping[str, int], known: Mapping[str, int], least_bytes: int) -> bool:
+    """Whether workspaces are others than they were taken for, by more than the smallest step."""
+    return any(abs(size - known.get(name, 0)) > least_bytes for name, size in found.items())
 
 
 def _twin(module: fx.GraphModule) -> fx.GraphModule:

@@ -79,6 +79,7 @@ class GraphWriter:
             call = self._draw_again(item.node)
         else:
             call = self.graph.node_copy(item.node, self.read)
+        call.meta[PLANNED] = item.name
         if isinstance(item.node.meta["val"], Tensor):
             self._put((item.node, 0), call)
             return
@@ -153,6 +154,8 @@ class GraphWriter:
 
 # Stands for the state of the generator where numbers of results stand.
 STATE = -1
+# Entry in the `meta` of a node: the name of the operator of the joint graph that it computes.
+PLANNED = "planned_operator"
 
 
 def draws(item: TracedOperation) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from fractions import Fraction
 from importlib import metadata
@@ -23,6 +23,13 @@ from jettison.instances.core.memory import Share, parse_memory
 from jettison.instances.profilers.torch_graphs.joint.joint_graph import JointGraph, read_joint_graph
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
 from jettison.instances.profilers.torch_graphs.operator_memory import MeasuredMemory, TracedMemory
+from jettison.torch.compilation.code_memory import CodeMemory
+from jettison.torch.compilation.fused_graph import FusedGraph, fused_graph, no_fusion
+from jettison.torch.compilation.measured_workspaces import (
+    MeasuredWorkspaces,
+    measured_workspaces,
+)
+from jettison.torch.compilation.memory_proof import MemoryProof, memory_proof
 from jettison.torch.compilation.operator_rates import default_cost
 from jettison.torch.compilation.plan_store import stored_plan
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
@@ -47,11 +54,15 @@ class Partitioner(CustomPartitionerFn):
         Whether the caller measures the step and holds Inductor's kernels to the plan. Then no
         compiler may keep what it made of a graph and ask for no plan the next time. Inductor is
         refused otherwise, unless nothing is computed again.
+    workspaces_bytes
+        Workspaces of operators by name, as they were measured (`measured_workspaces`).
 
     Attributes
     ----------
     plans
         The plans that it has made, in order.
+    graphs
+        The graphs that it was asked for, as they were planned.
     saved
         For each of them how many values the forward pass hands to the backward pass.
     """
@@ -63,13 +74,16 @@ class Partitioner(CustomPartitionerFn):
         *,
         folder: Path | None = None,
         is_measured: bool = False,
+        workspaces_bytes: Mapping[str, int] | None = None,
     ) -> None:
         self.planning = planning
         self.plans: list[SolvedPlan] = []
+        self.graphs: list[FusedGraph] = []
         self.saved: list[int] = []
         self._cost = cost
         self._folder = folder
         self._is_measured = is_measured
+        self._workspaces_bytes = {} if workspaces_bytes is None else workspaces_bytes
         self._frames: set[int] = set()
 
     def __call__(
@@ -97,11 +111,17 @@ class Partitioner(CustomPartitionerFn):
             raise _unmeasured(self.planning.memory)
         self._note_frame()
         joint = self._read(gm, kwargs["num_fwd_outputs"], fuses)
-        plan = stored_plan(joint, self.planning, self._folder)
+        fused = self._fused(joint) if fuses and self.is_limited else no_fusion(joint)
+        self.graphs.append(fused)
+        plan = stored_plan(fused.planned, self.planning, self._folder)
         self.plans.append(plan)
-        modules = write_modules(joint, plan.schedule)
+        modules = write_modules(joint, fused.unfused(plan.schedule))
         self.saved.append(modules.saved)
         return modules.forward, modules.backward
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Partitioner:
+        """Return itself: Inductor copies its settings, and fake tensors do not survive that."""
+        return self
 
     @property
     def is_limited(self) -> bool:
@@ -122,6 +142,25 @@ class Partitioner(CustomPartitionerFn):
             "default" if cost is None else f"{cost.source} {cost.note}",
         )
         return hashlib.sha256("\n".join(settings).encode()).hexdigest()
+
+    def measured(self, code: CodeMemory) -> MeasuredWorkspaces:
+        """Return the workspaces by the code that was made of the last plan."""
+        fused, plan = self.graphs[-1], self.plans[-1]
+        if self.is_limited:
+            return measured_workspaces(fused, plan.schedule, code, self._workspaces_bytes)
+        # Where nothing is inlined the replay says nothing of single values.
+        known = {**self._workspaces_bytes, **code.workspaces_bytes}
+        return MeasuredWorkspaces(known, plan.predicted_peak_bytes)
+
+    def proof(self, code: CodeMemory) -> MemoryProof:
+        """Return the memory that every step of the last graph needs."""
+        return memory_proof(self.graphs[-1].joint, code.workspaces_bytes)
+
+    def _fused(self, joint: JointGraph) -> FusedGraph:
+        # It loads Inductor, which is there when it compiles.
+        from jettison.torch.compilation.inductor.realized_values import is_call
+
+        return fused_graph(joint, is_call, self._workspaces_bytes)
 
     def _read(self, module: fx.GraphModule, forward_outputs: int, fuses: bool) -> JointGraph:
         """Return a joint graph as an instance, without what is dead or stands twice."""

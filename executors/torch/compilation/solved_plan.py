@@ -16,7 +16,7 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.torch.accepted_replay import accepted_replay
-from jettison.torch.compilation.no_plan import no_plan_error
+from jettison.torch.compilation.no_plan import least_schedule, no_plan_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Planning:
     most_moves: int | None = 14_000_000
 
     def limit_bytes(self, joint: JointGraph) -> int:
-        """Return the limit on everything that is counted, in bytes."""
+        """Return the limit on within that is counted, in bytes."""
 
         def peak() -> int:
             return store_all_bytes(joint)
@@ -63,7 +63,7 @@ class SolvedPlan:
     schedule
         The schedule.
     limit_bytes
-        The limit on everything that is counted.
+        The limit on within that is counted.
     predicted_peak_bytes
         The peak by the replay, with what is no node of the graph (`JointGraph.reserve_bytes`).
     time_ns, base_time_ns
@@ -115,7 +115,11 @@ def solve_plan(joint: JointGraph, planning: Planning) -> SolvedPlan:
         every = joint.reserve_bytes + joint.states_bytes()
         plan, result = _solve_within(joint, planning, limit, every)
     if plan is None:
-        raise no_plan_error(joint, limit, result)
+        # Another search, which looks for little memory and not for little time.
+        schedule, enough = least_schedule(joint)
+        if enough > limit:
+            raise no_plan_error(joint, limit, result, enough)
+        plan = _plan(joint, limit, schedule, result)
     return plan
 
 
@@ -130,20 +134,24 @@ def _solve_within(
     result = solve_with(problem, planning.method, options)
     if not isinstance(result.schedule, GraphSchedule):
         return None, result
-    replay = accepted_replay(problem, result.schedule)
+    return _plan(joint, limit, result.schedule, result), result
+
+
+def _plan(joint: JointGraph, limit: int, schedule: GraphSchedule, result: Result) -> SolvedPlan:
+    within = Amount(max(0, limit - joint.reserve_bytes))
+    replay = accepted_replay(RematGraph(joint.graph, within), schedule)
     bound = result.bound
-    plan = SolvedPlan(
-        schedule=result.schedule,
+    return SolvedPlan(
+        schedule=schedule,
         limit_bytes=limit,
         predicted_peak_bytes=replay.peak_bytes
         + joint.reserve_bytes
-        + states_bytes(joint, result.schedule),
+        + states_bytes(joint, schedule),
         time_ns=replay.time_ns,
         base_time_ns=joint.graph.base_time_ns,
         bound_ns=None if bound is None else bound.time_ns,
         bound_class=None if bound is None else str(bound.valid_for),
     )
-    return plan, result
 
 
 def states_bytes(joint: JointGraph, schedule: GraphSchedule) -> int:

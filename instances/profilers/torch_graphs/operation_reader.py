@@ -18,6 +18,7 @@ from torch import Tensor, fx
 from jettison.instances.core.errors import InputError
 
 _MASK = "output_mask"
+_DROPOUT = "dropout_p"
 # Its schema does not say that it is a view.
 _MORE_VIEWS = frozenset({torch.ops.aten._unsafe_view.default})
 
@@ -116,8 +117,15 @@ def is_view(node: fx.Node) -> bool:
 
 
 def is_random(node: fx.Node) -> bool:
-    """Whether a node draws random numbers."""
-    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    """Whether a node draws random numbers; attention without dropout draws none."""
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    names = [argument.name for argument in node.target._schema.arguments]
+    if _DROPOUT not in names:
+        return True
+    place = names.index(_DROPOUT)
+    given = node.args[place] if place < len(node.args) else node.kwargs.get(_DROPOUT, 0.0)
+    return given != 0.0
 
 
 def operator_name(target: Any) -> str:

@@ -1,4 +1,4 @@
-"""Peak of a step by the code that Inductor generated for it: what it allocates and lets go.
+"""Walk through the code of a pass: what it allocates, reuses and lets go, line by line.
 
 The code is a function of straight lines. A name is bound to a new buffer
 (``buf0 = empty_strided_cpu(...)``, or the result of a call), or to what another name is bound to
@@ -13,58 +13,10 @@ import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import torch
-from torch._inductor.virtualized import V
 
 from jettison.instances.profilers.kernels.kernel_call import KernelCall
-from jettison.torch.compilation.inductor.code_calls import (
-    BufferLayout,
-    library_call,
-    rises_bytes,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratedCode:
-    """Code of one pass.
-
-    Attributes
-    ----------
-    text
-        The module that Inductor wrote.
-    sizes_bytes
-        Size of each buffer and input, by name.
-    is_backward
-        Whether it is the backward pass.
-    layouts
-        Layout of each buffer and input that has one, by name.
-    """
-
-    text: str
-    sizes_bytes: Mapping[str, int]
-    is_backward: bool
-    layouts: Mapping[str, BufferLayout] = field(default_factory=dict)
-
-    @classmethod
-    def of_present_graph(cls, text: str) -> GeneratedCode:
-        """Return code with the sizes of the graph that is compiled at present."""
-        graph: Any = V.graph
-        buffers = {**graph.name_to_buffer, **graph.graph_inputs}
-        found = {name: _layout(buffer) for name, buffer in buffers.items()}
-        sizes = {name: _size_bytes(layout) for name, layout in found.items()}
-        known = {
-            name: BufferLayout(
-                tuple(map(int, layout.size)),
-                tuple(map(int, layout.stride)),
-                layout.dtype,
-                layout.device,
-            )
-            for name, layout in found.items()
-            if layout is not None
-        }
-        return cls(text, sizes, bool(graph.is_backward), known)
+from jettison.torch.compilation.inductor.code_calls import library_call
+from jettison.torch.compilation.inductor.generated_code import GeneratedCode, running_function
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,67 +30,17 @@ class PassMemory:
     returned
         For each result the number of its storage and its size; None for an input, and for what is
         no buffer.
+    made
+        For each buffer that is a value of the plan, in order, the name of its operator, and how
+        much is in memory while it is made, with what the library takes that makes it.
+    workspaces_bytes
+        What calls of libraries take beside their results, by the names of their operators.
     """
 
     peak_bytes: int
     returned: tuple[tuple[int, int] | None, ...]
-
-
-def step_peak_bytes(
-    forward: GeneratedCode, backward: GeneratedCode, saved: int, device: torch.device
-) -> int | None:
-    """Return the peak of a step, as `measured_peak_bytes` runs it.
-
-    Parameters
-    ----------
-    forward, backward
-        The two passes.
-    saved
-        How many results of the forward pass the backward pass takes: the last ones there, the first
-        ones here. What else it takes are gradients of outputs, which its caller holds.
-    device
-        Where it runs: on a CPU and on CUDA the calls of libraries are measured.
-
-    Returns
-    -------
-    int | None
-        None if the code is of another form.
-    """
-    calls = [call for code in (forward, backward) for call in library_calls(code)]
-    rises = rises_bytes(calls, device)
-    first = pass_memory(forward, {}, rises)
-    names = input_names(backward)
-    if first is None or names is None or len(first.returned) < saved or len(names) < saved:
-        return None
-    outputs = first.returned[: len(first.returned) - saved]
-    kept = first.returned[len(first.returned) - saved :]
-    held = {item for item in outputs if item is not None}
-    # The user holds outputs, and inputs of the model are not counted.
-    seen = set(held)
-    sizes: dict[str, int] = {}
-    for name, item in zip(names, kept, strict=False):
-        sizes[name] = 0 if item is None or item in seen else item[1]
-        if item is not None:
-            seen.add(item)
-    second = pass_memory(backward, sizes, rises)
-    if second is None:
-        return None
-    tangents = sum(backward.sizes_bytes.get(name, 0) for name in names[saved:])
-    held_bytes = sum(size for _, size in held)
-    return max(first.peak_bytes, held_bytes + tangents + second.peak_bytes)
-
-
-def input_names(code: GeneratedCode) -> list[str] | None:
-    """Return the names of the inputs, in order."""
-    call = _call(code)
-    if call is None:
-        return None
-    for line in call.body:
-        if isinstance(line, ast.Assign) and ast.unparse(line.value) == "args":
-            (target,) = line.targets
-            items = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-            return [ast.unparse(item) for item in items]
-    return []
+    made: tuple[tuple[str, int], ...] = ()
+    workspaces_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def pass_memory(
@@ -151,12 +53,22 @@ def pass_memory(
     `rises` has by how many bytes the memory in use rises while a library runs; calls that are not
     in it count as allocating their results. :math:`O(n)` for `n` lines.
     """
-    call = _call(code)
+    call = running_function(code)
     if call is None:
         return None
     walk = _Walk(code, inputs_bytes, {} if rises is None else rises, _parts_bytes(code, call))
     walk.run(call.body)
-    return PassMemory(walk.peak_bytes, tuple(walk.returned))
+    made = tuple((code.operators[name], count) for name, count in walk.made.items())
+    return PassMemory(walk.peak_bytes, tuple(walk.returned), made, walk.workspaces_bytes)
+
+
+def library_calls(code: GeneratedCode) -> list[KernelCall]:
+    """Return the calls of libraries in a pass."""
+    call = running_function(code)
+    lines = [] if call is None else [item for item in ast.walk(call) if isinstance(item, ast.stmt)]
+    values = [line.value for line in lines if isinstance(line, ast.Assign | ast.Expr)]
+    described = (library_call(value, code.layouts) for value in values)
+    return [item for item in described if item is not None]
 
 
 @dataclass
@@ -170,7 +82,12 @@ class _Walk:
     parts_bytes: Mapping[str, int]
     peak_bytes: int = 0
     returned: list[tuple[int, int] | None] = field(default_factory=list)
+    # Names are bound in the order in which buffers are made.
+    made: dict[str, int] = field(default_factory=dict)
+    workspaces_bytes: dict[str, int] = field(default_factory=dict)
     _used_bytes: int = 0
+    # The most since the last value of the plan was made.
+    _since_bytes: int = 0
     _storage_of: dict[str, int] = field(default_factory=dict)
     _size_of: list[int] = field(default_factory=list)
     _inputs: set[int] = field(default_factory=set)
@@ -180,10 +97,14 @@ class _Walk:
         """Walk through lines in order."""
         for line in lines:
             if isinstance(line, ast.Assign) and len(line.targets) == 1:
-                self._call(line.value)
-                self._assign(line.targets[0], line.value)
+                target = line.targets[0]
+                used = self._call(line.value, target)
+                self._assign(target, line.value)
+                if _tuple_of(line.value) is None:
+                    self._note(target, used)
             elif isinstance(line, ast.Expr):
-                self._call(line.value)
+                written = _written(line.value)
+                self._note(written, self._call(line.value, written))
             elif isinstance(line, ast.Delete):
                 for target in line.targets:
                     self._unbind(ast.unparse(target))
@@ -193,11 +114,31 @@ class _Walk:
             elif isinstance(line, ast.With):
                 self.run(line.body)
 
-    def _call(self, value: ast.expr) -> None:
-        """Count what a library allocates while it runs; arguments are still there."""
+    def _call(self, value: ast.expr, target: ast.expr | None) -> int:
+        """Count what a library allocates while it runs, with its arguments; return all of it."""
         described = library_call(value, self.code.layouts) if self.rises else None
         rise = 0 if described is None else self.rises.get(described, 0)
-        self.peak_bytes = max(self.peak_bytes, self._used_bytes + rise)
+        self._see(self._used_bytes + rise)
+        operator = self.code.operators.get(_name_of(target))
+        if described in self.rises and operator is not None:
+            name = _name_of(target)
+            sizes = self.code.sizes_bytes
+            results = 0 if name in self._storage_of else self.parts_bytes.get(name, sizes.get(name))
+            before = self.workspaces_bytes.get(operator, 0)
+            self.workspaces_bytes[operator] = max(before, rise - (results or 0))
+        return self._used_bytes + rise
+
+    def _see(self, used_bytes: int) -> None:
+        self.peak_bytes = max(self.peak_bytes, used_bytes)
+        self._since_bytes = max(self._since_bytes, used_bytes)
+
+    def _note(self, target: ast.expr | None, used_bytes: int) -> None:
+        """Note how much is in memory while a value of the plan is made, and its copies before."""
+        name = _name_of(target)
+        if name in self.code.operators:
+            seen = max(used_bytes, self._used_bytes, self._since_bytes)
+            self.made[name] = max(self.made.get(name, 0), seen)
+            self._since_bytes = 0
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if ast.unparse(value) == "args":
@@ -227,7 +168,7 @@ class _Walk:
         self._storage_of[name] = storage
         self._names[storage] = 1
         self._used_bytes += size_bytes
-        self.peak_bytes = max(self.peak_bytes, self._used_bytes)
+        self._see(self._used_bytes)
 
     def _unbind(self, name: str) -> None:
         storage = self._storage_of.pop(name, None)
@@ -242,15 +183,6 @@ class _Walk:
         if storage is None or storage in self._inputs:
             return None
         return storage, self._size_of[storage]
-
-
-def library_calls(code: GeneratedCode) -> list[KernelCall]:
-    """Return the calls of libraries in a pass."""
-    call = _call(code)
-    lines = [] if call is None else [item for item in ast.walk(call) if isinstance(item, ast.stmt)]
-    values = [line.value for line in lines if isinstance(line, ast.Assign | ast.Expr)]
-    described = (library_call(value, code.layouts) for value in values)
-    return [item for item in described if item is not None]
 
 
 def _parts_bytes(code: GeneratedCode, call: ast.FunctionDef) -> dict[str, int]:
@@ -272,6 +204,17 @@ def _tuple_of(value: ast.expr) -> str | None:
     return None
 
 
+def _name_of(target: ast.expr | None) -> str:
+    """Return the name that a target is; an empty one where it is something else."""
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _written(value: ast.expr) -> ast.expr | None:
+    """Return the buffer that a call writes to (``out=``)."""
+    keywords = value.keywords if isinstance(value, ast.Call) else []
+    return next((item.value for item in keywords if item.arg == "out"), None)
+
+
 def _aliased(value: ast.expr) -> str | None:
     """Return the name that an expression is a view of; results of a call are no views of it."""
     if isinstance(value, ast.Name):
@@ -279,30 +222,3 @@ def _aliased(value: ast.expr) -> str | None:
     if isinstance(value, ast.Call) and ast.unparse(value.func) == "reinterpret_tensor":
         return _aliased(value.args[0])
     return None
-
-
-def _call(code: GeneratedCode) -> ast.FunctionDef | None:
-    """Return the function that runs the pass; None if the code is in several partitions."""
-    functions = [
-        item for item in ast.walk(ast.parse(code.text)) if isinstance(item, ast.FunctionDef)
-    ]
-    if any(item.name.startswith("partition_") for item in functions):
-        return None
-    return next((item for item in functions if item.name == "call"), None)
-
-
-def _layout(buffer: Any) -> Any | None:
-    """Return the layout of a buffer; None where it has no memory of its own."""
-    layout = buffer.maybe_get_layout() if hasattr(buffer, "maybe_get_layout") else None
-    return layout if hasattr(layout, "stride") else None
-
-
-def _size_bytes(layout: Any | None) -> int:
-    """Return the size of the storage of a layout; 0 where there is none."""
-    if layout is None:
-        return 0
-    sizes, strides = list(map(int, layout.size)), list(map(int, layout.stride))
-    if 0 in sizes:
-        return 0
-    span = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
-    return (int(layout.offset) + span) * int(layout.dtype.itemsize)
