@@ -150,11 +150,11 @@ def _planned(
     if bandwidth is None:
         problem = RematChain(chain, memory)
         step = step_chain(chain)
-        planned, gradient_bytes = problem, 0
+        whole, gradient_bytes = problem, 0
         if step is not None:
             gradient_bytes = step.gradient_bytes
-            planned = RematChain(step.chain, problem.memory_bytes + gradient_bytes)
-        result = solve(planned, method, time_limit=time_limit)
+            whole = RematChain(step.chain, problem.memory_bytes + gradient_bytes)
+        result = solve(whole, method, time_limit=time_limit)
         if not isinstance(result.schedule, ChainSchedule):
             raise no_schedule_error(problem, result, besides_bytes=-gradient_bytes)
         return CheckpointedSequential(sequential, problem, result.schedule, loss=loss, step=step)

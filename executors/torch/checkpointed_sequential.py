@@ -20,7 +20,6 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Transfers
 from jettison.instances.profilers.torch_chains.stage import check_sequential
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
-from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
