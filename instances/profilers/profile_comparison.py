@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.instance_document import InstanceDocument
+from jettison.instances.core.instance import Instance
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.profilers.machine_state import MOST_DIFFERENT
 
@@ -66,9 +66,7 @@ class ProfileComparison:
         return f"{found}: the whole machine was {'slower' if after_ns > before_ns else 'faster'}"
 
 
-def compare_profiles(
-    earlier: InstanceDocument, later: InstanceDocument, field: str
-) -> ProfileComparison:
+def compare_profiles(earlier: Instance, later: Instance, field: str) -> ProfileComparison:
     """Return the durations of two profiles of the same operations; O(n).
 
     Parameters
@@ -88,19 +86,27 @@ def compare_profiles(
         before, after = (getattr(item.provenance, name) for item in (earlier, later))
         if before != after:
             raise _other(field, name, before, after)
-    sums_ns = [0, 0]
-    for path, before, after in _pairs(
-        {"kind": earlier.kind, **earlier.content()}, {"kind": later.kind, **later.content()}, ""
-    ):
-        is_duration = path.endswith("_ns") and isinstance(before, int) and isinstance(after, int)
-        if is_duration:
-            sums_ns[0] += before
-            sums_ns[1] += after
+    earlier_ns = later_ns = 0
+    if earlier.kind != later.kind:
+        raise _other(field, "kind", earlier.kind, later.kind)
+    for path, before, after in _pairs(_content(earlier), _content(later), ""):
+        if path.endswith("_ns") and isinstance(before, int) and isinstance(after, int):
+            earlier_ns += before
+            later_ns += after
         elif before != after:
             raise _other(field, path, before, after)
     return ProfileComparison(
-        *sums_ns, _reference_ns(earlier.provenance), _reference_ns(later.provenance)
+        earlier_ns=earlier_ns,
+        later_ns=later_ns,
+        earlier_reference_ns=_reference_ns(earlier.provenance),
+        later_reference_ns=_reference_ns(later.provenance),
     )
+
+
+def _content(instance: Instance) -> Mapping[str, object]:
+    """Return the fields of an instance, but for its name and where it comes from."""
+    document = instance.to_json()
+    return {name: document[name] for name in document if name not in {"name", "provenance"}}
 
 
 def _pairs(before: object, after: object, path: str) -> Iterator[tuple[str, object, object]]:
