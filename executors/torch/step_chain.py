@@ -103,7 +103,7 @@ class _Part:
 
     @property
     def kept_bytes(self) -> int:
-        """What a forward operation that saves leaves in memory."""
+        """Bytes that a forward operation that saves leaves in memory."""
         return self.stage.saved_bytes - (self.stage.output_bytes if self.is_view else 0)
 
 

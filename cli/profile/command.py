@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from jettison.cli.arguments import JsonOption, checked_output, read_mesh
-from jettison.cli.compared_profiles import ComparedProfiles
 from jettison.cli.output import write_instance
+from jettison.cli.profile.compared_profiles import ComparedProfiles
 from jettison.instances.catalog import Instance
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.link import parse_link
