@@ -24,7 +24,7 @@ from statistics import median_low
 
 import torch
 from torch import Tensor, nn
-from torch_prediction import predicted_rise_bytes, rise_bytes, step_ns
+from torch_prediction import rise_bytes, step_ns
 
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Scalar
@@ -120,6 +120,24 @@ def optimal(chain: Chain, share: float) -> tuple[RematChain, ChainSchedule]:
     return problem, schedule
 
 
+def predicted_bytes(work: Workload, replay: Replay) -> int:
+    """Return the predicted peak of a step, with the gradients that it has made so far."""
+    new_bytes: list[int] = []
+    seen: set[int] = set()
+    for module in (work.loss, *reversed(work.model)):
+        # A shared parameter has its gradient from the last of its stages.
+        found = {id(p): p for p in module.parameters() if id(p) not in seen}
+        seen.update(found)
+        new_bytes.append(sum(p.numel() * p.element_size() for p in found.values()))
+    count = len(new_bytes)
+    there_bytes = peak_bytes = 0
+    for step in replay.steps:
+        if step.operation.startswith("B"):
+            there_bytes += new_bytes[count - int(step.operation[1:])]
+        peak_bytes = max(peak_bytes, step.during_bytes + there_bytes)
+    return peak_bytes
+
+
 def rows_of(name: str, work: Workload, repeats: int) -> Iterator[dict[str, object]]:
     """Yield the rows of one network."""
     chain = profiled(name, work, repeats)
@@ -146,7 +164,7 @@ def rows_of(name: str, work: Workload, repeats: int) -> Iterator[dict[str, objec
             "method": method,
             "setting": setting,
             "predicted_ns": replay.time_ns,
-            "predicted_bytes": predicted_rise_bytes(work, replay, _NEW) + input_bytes,
+            "predicted_bytes": predicted_bytes(work, replay),
         }
 
     def plain() -> None:

@@ -6,8 +6,8 @@ predicted one, in CPU seconds on a CPU: it holds on a machine that does other wo
 itself is predicted from the profile's wall clock and needs a quiet machine.
 
 Gradients of parameters are new in each step, or, with ``--gradients accumulated``, added to those
-of the step before. A chain predicts memory without gradients: those that a step has made so far
-are added, before the peak is compared.
+of the step before. What is compared with the measured peak is that of the replay, with the
+gradients that the plan keeps free.
 
 Peaks are those of PyTorch's allocator. ``--device cuda`` measures on a GPU.
 
@@ -25,22 +25,23 @@ from statistics import fmean, median_low
 
 import torch
 
+from jettison.instances.core.errors import InputError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.device.timing import duration_ns
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.profilers.torch_chains.stage_memory import memory_meter
-from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.workload import Workload
-from jettison.schedules.core.replay import Replay
 from jettison.solvers.core.solve import solve
 from jettison.torch import (
     CheckpointedSequential,
     CheckpointedStep,
     Prediction,
+    checkpoint_sequential_optimal,
     trace_step_program,
 )
+from jettison.torch.step_chain import step_chain
 
 _TRANSFORMER = {
     "batch": 4,
@@ -80,27 +81,6 @@ def rise_bytes(step: Callable[[], None], device: torch.device) -> int:
     return window.rise_bytes
 
 
-def predicted_rise_bytes(work: Workload, replay: Replay, gradients: ParameterGradients) -> int:
-    """Return the predicted peak of a step above what is allocated before, input excluded."""
-    new_bytes: list[int] = []
-    seen: set[int] = set()
-    for module in (work.loss, *reversed(work.model)):
-        # A shared parameter has its gradient from the last of its stages.
-        found = {id(p): p for p in module.parameters() if id(p) not in seen}
-        seen.update(found)
-        new_bytes.append(sum(p.numel() * p.element_size() for p in found.values()))
-    if gradients is ParameterGradients.ACCUMULATED:
-        new_bytes = [0] * len(new_bytes)
-    count = len(new_bytes)
-    there_bytes = peak_bytes = 0
-    for step in replay.steps:
-        if step.operation.startswith("B"):
-            there_bytes += new_bytes[count - int(step.operation[1:])]
-        peak_bytes = max(peak_bytes, step.during_bytes + there_bytes)
-    sample = work.sample_input
-    return peak_bytes - sample.numel() * sample.element_size()
-
-
 def compare(
     name: str, work: Workload, repeats: int, gradients: ParameterGradients
 ) -> list[tuple[float, float, float]]:
@@ -128,16 +108,19 @@ def compare(
         begin()
         work.loss(work.model(work.sample_input)).backward()
 
+    as_run = step_chain(chain)
+    assert as_run is not None
+    gradient_bytes = as_run.gradient_bytes
     print(f"{name}: {len(chain)} stages")
     errors = []
     for share in SHARES:
-        problem = RematChain(chain, f"{share}%")
-        answer = solve(problem)
-        schedule, replay = answer.schedule, answer.replay
-        if schedule is None or not isinstance(replay, Replay):
+        try:
+            scheduled = checkpoint_sequential_optimal(
+                work.model, memory=f"{share}%", chain=chain, loss=work.loss
+            )
+        except InputError:
             print(f"  {share:3d} %  no schedule fits")
             continue
-        scheduled = CheckpointedSequential(work.model, problem, schedule, loss=work.loss)
 
         def step(run: CheckpointedSequential = scheduled) -> None:
             begin()
@@ -149,8 +132,8 @@ def compare(
         time_ns, plain_ns = (median_low(column) for column in zip(*turns, strict=True))
         begin()
         peak_bytes = rise_bytes(step, device)
-        predicted_bytes = predicted_rise_bytes(work, replay, gradients)
         predicted = scheduled.predicted
+        predicted_bytes = predicted.peak_bytes + gradient_bytes - chain.input_bytes
         slowdown = predicted.time_ns / chain.base_time_ns
         whole = replace(predicted, peak_bytes=predicted_bytes)
         errors.append(report(share, whole, slowdown, time_ns, plain_ns, peak_bytes))

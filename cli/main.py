@@ -18,7 +18,6 @@ from jettison.cli import (
     INTERRUPTED,
     bound_command,
     import_command,
-    profile_command,
     report_command,
     show_command,
     solve_command,
@@ -32,6 +31,7 @@ from jettison.cli.generate import command as generate_command
 from jettison.cli.generate import fused_models as generate_models
 from jettison.cli.generate import graphs as generate_graphs
 from jettison.cli.listing import command as list_command
+from jettison.cli.profile import command as profile_command
 from jettison.cli.sweep import command as sweep_command
 from jettison.cli.verify import command as verify_command
 from jettison.instances.core.errors import (

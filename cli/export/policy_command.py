@@ -20,7 +20,7 @@ from jettison.cli.exit_status import ExitStatus
 from jettison.cli.export.policy_python import python_text
 from jettison.cli.output import print_json, print_pairs
 from jettison.cli.posed_problem import check_options, say_what_is_not_recorded
-from jettison.cli.profile_command import (
+from jettison.cli.profile.command import (
     BatchOption,
     Costs,
     CostsOption,

@@ -75,10 +75,10 @@ class CheckpointedLoss:
         The plan that is compiled second, or later, has the error of the one before in its
         prediction (`PolicyPlan.predicted_temporary_bytes`).
         """
-        step = self._search.graph(self.plan.loops)
         if self.plan.is_plain:
+            step = self._search.graph(self.plan.loops)
             return step.temporary_bytes(range(step.num_forward))
-        return step.temporary_bytes({step.position_of_name[name] for name in self.plan.saved})
+        return self._search.planned_bytes(self.plan.loops, self.plan.saved)
 
     def report(self) -> MemoryReport:
         """Return XLA's temporary memory beside that of the plain step and the common policies.

@@ -45,6 +45,8 @@ class Equation:
         The value of each result.
     again
         True inside ``jax.checkpoint`` after differentiation: it belongs to the backward pass.
+    part
+        Number of that ``jax.checkpoint``, from 1; 0 outside. What enters it is behind a barrier.
     """
 
     source: Any
@@ -52,6 +54,7 @@ class Equation:
     inputs: tuple[Value, ...]
     outputs: tuple[int, ...]
     again: bool
+    part: int = 0
 
     @property
     def primitive(self) -> str:
@@ -101,7 +104,7 @@ class FlatProgram:
         build = _Build(inlined)
         arguments = [build.new(variable.aval) for variable in closed.jaxpr.invars]
         constants = [build.constant(value) for value in closed.consts]
-        results = build.run(closed.jaxpr, [*constants, *arguments], scope="", again=False)
+        results = build.run(closed.jaxpr, [*constants, *arguments], scope="", part=0)
         return cls(
             tuple(build.avals),
             tuple(arguments),
@@ -130,6 +133,7 @@ class _Build:
         self.constants: dict[int, Any] = {}
         self.equations: list[Equation] = []
         self._inlined = inlined
+        self._parts = 0
         self._names = EquationNames()
 
     def new(self, aval: Any) -> int:
@@ -141,7 +145,7 @@ class _Build:
         self.constants[value] = array
         return value
 
-    def run(self, jaxpr: Any, given: Sequence[Value], *, scope: str, again: bool) -> list[Value]:
+    def run(self, jaxpr: Any, given: Sequence[Value], *, scope: str, part: int) -> list[Value]:
         """Add the equations of a jaxpr; `given` are the values of its constants and arguments."""
         variables = (*jaxpr.constvars, *jaxpr.invars)
         known: dict[Any, Value] = dict(zip(variables, given, strict=True))
@@ -154,18 +158,18 @@ class _Build:
             here = joined_scopes(scope, source)
             inner = inner_call(source, self._inlined)
             if inner is None:
-                results = self._add(source, operands, here, again)
+                results = self._add(source, operands, here, part)
             else:
                 constants = [self.constant(value) for value in inner.consts]
-                is_again = again or bool(source.params.get("differentiated", False))
-                results = self.run(inner.jaxpr, [*constants, *operands], scope=here, again=is_again)
+                inside = part
+                if not part and source.params.get("differentiated", False):
+                    self._parts = inside = self._parts + 1
+                results = self.run(inner.jaxpr, [*constants, *operands], scope=here, part=inside)
             known.update(zip(source.outvars, results, strict=True))
         return [value_of(atom) for atom in jaxpr.outvars]
 
-    def _add(
-        self, source: Any, operands: tuple[Value, ...], scope: str, again: bool
-    ) -> list[Value]:
+    def _add(self, source: Any, operands: tuple[Value, ...], scope: str, part: int) -> list[Value]:
         name = self._names.of(source, scope)
         outputs = tuple(self.new(variable.aval) for variable in source.outvars)
-        self.equations.append(Equation(source, name, operands, outputs, again))
+        self.equations.append(Equation(source, name, operands, outputs, part > 0, part))
         return list(outputs)

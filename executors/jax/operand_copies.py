@@ -42,7 +42,9 @@ class OperandCopies:
                     self._order[result] = self._viewed(equation, operand, result)
 
     def of(self, equation: Equation) -> tuple[int, ...]:
-        """Return the operands that an equation has to copy, none unless it is a product."""
+        """Return the operands that a product or a convolution has to copy; none of others."""
+        if equation.primitive == "conv_general_dilated":
+            return self._of_convolution(equation)
         if equation.primitive != "dot_general":
             return ()
         (contracted, batch) = equation.source.params["dimension_numbers"]
@@ -52,6 +54,19 @@ class OperandCopies:
                 operand, batch[place], contracted[place], is_left=place == 0
             ):
                 found.append(operand)
+        return tuple(found)
+
+    def _of_convolution(self, equation: Equation) -> tuple[int, ...]:
+        numbers = equation.source.params["dimension_numbers"]
+        batch, feature, *places = numbers.lhs_spec
+        result, read, *extent = numbers.rhs_spec
+        orders = ([batch, *places, feature], [*extent, read, result])
+        found = []
+        for operand, order in zip(equation.inputs[:2], orders, strict=True):
+            if isinstance(operand, int):
+                array = self._array(operand)
+                if array is None or not _is_in_order(array, order):
+                    found.append(operand)
         return tuple(found)
 
     def _viewed(self, equation: Equation, operand: int, result: int) -> Any:

@@ -10,10 +10,12 @@ import jax
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link
+from jettison.instances.core.provenance import Provenance
 from jettison.jax.compiled_memory import CompiledMemory, Options, compiled_memory
 from jettison.jax.kernel_costs import KernelCosts
 from jettison.jax.named_program import LoopBodies, NamedProgram, Policy
 from jettison.jax.policy_plan import PolicyPlan, offload_class
+from jettison.jax.result_buffers import temporary_peak_bytes
 from jettison.jax.step_graph import StepGraph, build_step_graph
 from jettison.jax.step_trace import Differentiation, StepTrace, struct_of
 from jettison.schedules.remat_graph.lazy_schedule import lazy_computations
@@ -111,6 +113,22 @@ class PolicySearch:
                 provenance=self.costs.provenance(),
             )
         return self._graphs[loops]
+
+    def planned_bytes(self, loops: LoopBodies, saved: Sequence[str]) -> int:
+        """Return the predicted temporary memory of XLA for the step of a plan.
+
+        The step is traced as it will be compiled: what is computed again stands in it, and what
+        waits behind a barrier.
+        """
+        trace = StepTrace.of(self.named, self.differentiation, loops, saved)
+        step = build_step_graph(
+            self.named,
+            trace,
+            lambda kernel, size_bytes: 0,
+            name=self.name,
+            provenance=Provenance(),
+        )
+        return temporary_peak_bytes(step.graph, range(len(step.graph)), step.results)
 
     def measure(
         self,
@@ -348,13 +366,12 @@ class PolicySearch:
     ) -> PolicyPlan:
         step = self.graph(loops)
         places = (found.saved | always) - found.offloaded
-        temporary_bytes = (
-            found.peak_bytes if found.offloaded else step.temporary_bytes(found.saved | always)
-        )
+        saved = step.names_of(places)
+        temporary_bytes = found.peak_bytes if found.offloaded else self.planned_bytes(loops, saved)
         plan = PolicyPlan(
             program_sha256=self.named.program.sha256,
             graph_sha256=step.graph.sha256,
-            saved=step.names_of(places),
+            saved=saved,
             offloaded=step.names_of(found.offloaded),
             loops=loops,
             model_limit_bytes=max(model_limit_bytes, found.peak_bytes),

@@ -118,7 +118,8 @@ def build_step_graph(
     -----
     :math:`O(n + |E|)`, where what is fused counts once for each of its readers.
     """
-    separators = {named.names[value] for value in named.separators}
+    # What is kept of the step of a plan is seen in it.
+    separators = set() if trace.is_planned else {named.names[value] for value in named.separators}
     values = StepValues(trace, separators)
     kernels = values.kernels()
     position = {value: place for place, item in enumerate(kernels) for value in item.root.outputs}

@@ -52,7 +52,7 @@ class Differentiation:
 
 @dataclass(frozen=True, eq=False)
 class StepTrace:
-    """Equations of a step in which every value that has a name is saved.
+    """Equations of a step, in which every value that has a name is saved, or some are.
 
     Attributes
     ----------
@@ -60,19 +60,38 @@ class StepTrace:
         The equations, with all calls inlined.
     cotangents
         Values of the gradients that are given.
+    is_planned
+        Whether it is the step of a plan, part by part, and not one that saves all names.
     """
 
     flat: FlatProgram
     cotangents: frozenset[Value]
+    is_planned: bool = False
 
     @classmethod
     def of(
-        cls, named: NamedProgram, differentiation: Differentiation, loops: LoopBodies
+        cls,
+        named: NamedProgram,
+        differentiation: Differentiation,
+        loops: LoopBodies,
+        saved: Sequence[str] | None = None,
     ) -> StepTrace:
-        """Return the trace of a program."""
-        policy = jax.checkpoint_policies.save_only_these_names(*named.names.values())
+        """Return the trace of a program.
+
+        Parameters
+        ----------
+        named, differentiation
+            The program, and what gets a gradient.
+        loops
+            What loops do.
+        saved
+            Names that are saved, between which the program falls into parts, as it is compiled;
+            None to save all of them in one part.
+        """
+        names, parts = (named.names, None) if saved is None else named.chosen(saved)
+        policy = jax.checkpoint_policies.save_only_these_names(*names.values())
         step = differentiation.step(
-            lambda given: named.run(given, policy=policy, named=named.names, loops=loops)
+            lambda given: named.run(given, policy=policy, named=names, loops=loops, parts=parts)
         )
         avals = named.program.avals
         arguments = [struct_of(avals[value]) for value in named.program.arguments]
@@ -82,7 +101,7 @@ class StepTrace:
         ]
         closed = jax.make_jaxpr(step)(arguments, cotangents)
         flat = FlatProgram.of(closed, CALLS | DERIVATIVES)
-        return cls(flat, frozenset(flat.arguments[len(arguments) :]))
+        return cls(flat, frozenset(flat.arguments[len(arguments) :]), saved is not None)
 
 
 def struct_of(aval: Any) -> Any:

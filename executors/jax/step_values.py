@@ -60,6 +60,7 @@ class StepValues:
     def __init__(self, trace: StepTrace, in_memory: Collection[str] = ()) -> None:
         self._in_memory = frozenset(in_memory)
         self._flat = trace.flat
+        self._is_planned = trace.is_planned
         self._copies = OperandCopies(trace.flat, VIEWS)
         self._same: dict[int, int] = {}
         self.names: dict[int, list[str]] = defaultdict(list)
@@ -127,21 +128,32 @@ class StepValues:
         """Return the values that an equation copies.
 
         What is computed element by element, and read once, is written in the order of its reader.
+        So are operands of convolutions in most plans, which compute them again for one reader:
+        copies of these are counted in the step of a plan alone.
         """
+        if equation.primitive == "conv_general_dilated" and not self._is_planned:
+            return []
         found = []
         for value in map(self._root, self._copies.of(equation)):
             maker = self._maker.get(value)
             is_written = maker is not None and maker.primitive in FUSIBLE
-            if not (is_written and self._readers_in_memory[value] == 1):
-                found.append(value)
+            if is_written and self._readers_in_memory[value] == 1:
+                continue
+            found.append(value)
         return found
 
     def _is_in_two_orders(self, value: int) -> bool:
-        is_backward = value in self._backward
+        maker = self._maker[value]
         return any(
-            self._is_backward(reader) == is_backward and value in self._copied_by(reader)
+            self._is_beside(maker, reader) and value in self._copied_by(reader)
             for reader in self._readers[value]
         )
+
+    def _is_beside(self, one: Equation, other: Equation) -> bool:
+        """Tell whether two equations are in the same pass, with no barrier between them."""
+        if self._is_planned and one.part != other.part:
+            return False
+        return self._is_backward(one) == self._is_backward(other)
 
     def kernels(self) -> tuple[Kernel, ...]:
         """Return the kernels: those of the forward pass, then those of the backward pass."""
@@ -246,9 +258,11 @@ class StepValues:
             return True
         if equation.primitive in EXPENSIVE and len(readers) > 1:
             return True
-        is_backward = self._is_backward(equation)
-        if all(self._is_backward(reader) == is_backward for reader in readers):
+        if all(self._is_beside(equation, reader) for reader in readers):
             return False
+        if self._is_planned:
+            # It is kept for the backward pass, or goes through a barrier.
+            return True
         # The backward pass reads it: it is fused there only if that keeps no more in memory.
         _, reads = self._expanded(equation, stored)
         made = [source for source in reads if source in self._maker]

@@ -26,6 +26,7 @@ from jettison.solvers.core.solve import solve
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Loss
 from jettison.torch.held_input import with_input, without_input
 from jettison.torch.no_schedule import no_schedule_error
+from jettison.torch.step_chain import step_chain
 
 
 def checkpoint_sequential_optimal(
@@ -148,10 +149,15 @@ def _planned(
 ) -> CheckpointedSequential:
     if bandwidth is None:
         problem = RematChain(chain, memory)
-        result = solve(problem, method, time_limit=time_limit)
+        step = step_chain(chain)
+        whole, gradient_bytes = problem, 0
+        if step is not None:
+            gradient_bytes = step.gradient_bytes
+            whole = RematChain(step.chain, problem.memory_bytes + gradient_bytes)
+        result = solve(whole, method, time_limit=time_limit)
         if not isinstance(result.schedule, ChainSchedule):
-            raise no_schedule_error(problem, result)
-        return CheckpointedSequential(sequential, problem, result.schedule, loss=loss)
+            raise no_schedule_error(problem, result, besides_bytes=-gradient_bytes)
+        return CheckpointedSequential(sequential, problem, result.schedule, loss=loss, step=step)
     moving = RematOffloadChain(chain, memory, bandwidth)
     planned = without_input(moving)
     found = solve(planned or moving, method, time_limit=time_limit)
@@ -166,7 +172,7 @@ def _taken_bytes(scheduled: CheckpointedSequential) -> int:
     rise_bytes = scheduled.predicted.rise_bytes
     if rise_bytes is None:
         return scheduled.predicted.peak_bytes
-    chain = scheduled.chain
+    chain = scheduled.problem.instance
     rises = (StageRises(*known) for known in chain.provenance.rises.values())
     gradient_bytes = sum(known.gradient_bytes for known in rises)
     return chain.input_bytes + rise_bytes - gradient_bytes

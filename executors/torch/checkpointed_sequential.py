@@ -8,8 +8,9 @@ uses the gradient of the output, which autograd can free then, and the first all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -19,7 +20,6 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Transfers
 from jettison.instances.profilers.torch_chains.stage import check_sequential
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
-from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
@@ -30,6 +30,7 @@ from jettison.torch.errors import Uncopied
 from jettison.torch.execution_plan import ExecutionPlan, Movement
 from jettison.torch.schedule_run import RunStage, ScheduleRun
 from jettison.torch.stage_modules import StageModules
+from jettison.torch.step_chain import StepChain
 from jettison.torch.step_rise import step_rise_bytes
 
 Loss = Callable[..., Tensor]
@@ -45,7 +46,7 @@ class Prediction:
         Forward and backward, the loss included.
     peak_bytes
         Memory without parameters, their gradients and buffers; the input included. The plan keeps
-        this much free.
+        this much free, and besides it the gradients of all parameters that a step makes.
     rise_bytes
         What a step by a chain schedule will take at its peak beyond what is there when it begins,
         which the input is: with new gradients, as they come, and by what was measured of each
@@ -88,6 +89,10 @@ class CheckpointedSequential(Uncopied, nn.Module):
         The chain has one stage for each child of `model`, and the loss.
     schedule
         A schedule that the replay accepts.
+    step
+        The chain that the schedule is for, if it is not that of `problem`: that of `step_chain`, in
+        which views are joined with what they view, and gradients of parameters come one by one. Its
+        memory is that of `problem` and the gradients of all parameters.
     loss
         None: the caller computes a loss of the output outside, at the moment of the chain's last
         stage; the time and memory of that stage are what was planned for it. Otherwise a module or
@@ -98,6 +103,8 @@ class CheckpointedSequential(Uncopied, nn.Module):
     ----------
     schedule, chain
         The schedule that runs, and the instance that it was made for.
+    problem
+        The chain of the model and its memory, as they were given.
     predicted
         Time and peak of a step, by the replay.
 
@@ -115,9 +122,16 @@ class CheckpointedSequential(Uncopied, nn.Module):
         schedule: ChainSchedule | OffloadSchedule,
         *,
         loss: Loss | None = None,
+        step: StepChain | None = None,
     ) -> None:
         super().__init__()
         check_sequential(model)
+        if step is not None and sum(step.counts) != len(problem.instance):
+            raise InputError(
+                f"{sum(step.counts)} stages, and {len(problem.instance)} in the chain",
+                field="step",
+                expected="take step_chain of the chain of the problem",
+            )
         if len(model) + 1 != len(problem.instance):
             raise InputError(
                 f"{len(model)} stages, and {len(problem.instance)} in the chain",
@@ -130,22 +144,25 @@ class CheckpointedSequential(Uncopied, nn.Module):
                 field="problem",
                 expected='use transfers="at-once": a device cannot free half a tensor',
             )
-        replay = accepted_replay(problem, schedule)
         self.model = model
         self.loss = loss
         self.problem = problem
         self.schedule = schedule
+        planned = problem
+        gradient_bytes = 0
+        counts = (1,) * len(problem.instance)
+        if step is not None:
+            gradient_bytes, counts = step.gradient_bytes, step.counts
+            planned = RematChain(step.chain, problem.memory_bytes + gradient_bytes)
+        self.chain = planned.instance
+        self._counts = counts
+        replay = accepted_replay(planned, schedule)
         self.predicted = Prediction(
             time_ns=replay.time_ns,
-            peak_bytes=replay.peak_bytes,
+            peak_bytes=replay.peak_bytes - gradient_bytes,
             rise_bytes=self._rise_bytes(),
         )
-        self._plan = ExecutionPlan.of(schedule.operations, self.chain, problem.memory_bytes)
-
-    @property
-    def chain(self) -> Chain:
-        """The chain that the schedule was made for."""
-        return self.problem.instance
+        self._plan = ExecutionPlan.of(schedule.operations, self.chain, planned.memory_bytes)
 
     def forward(self, model_input: Tensor, *loss_arguments: Any) -> Tensor:
         """Return the output of the model, or the loss if that is a part of the step.
@@ -178,7 +195,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
     def _rise_bytes(self) -> int | None:
         if not isinstance(self.schedule, ChainSchedule):
             return None
-        modules: list[object] = [*self.model, self.loss]
+        modules = [*_stage_modules(self.model, self._counts), self.loss]
         buffer_bytes = [
             sum(storage_bytes(module.buffers()).values()) if isinstance(module, nn.Module) else 0
             for module in modules
@@ -188,7 +205,9 @@ class CheckpointedSequential(Uncopied, nn.Module):
     def _run_stages(self, model_input: Tensor, loss_arguments: tuple[Any, ...]) -> list[RunStage]:
         needs_gradient = bool(model_input.requires_grad)
         stages = []
-        for stage, module in zip(self.chain, self.model, strict=False):
+        for stage, module in zip(
+            self.chain, _stage_modules(self.model, self._counts), strict=False
+        ):
             modules = StageModules(module)
             needs_gradient = needs_gradient or modules.is_trained
             stages.append(RunStage(stage.name, module, needs_gradient, modules))
@@ -235,6 +254,14 @@ class CheckpointedSequential(Uncopied, nn.Module):
                 field="loss_arguments",
                 expected="detach() it, or leave the loss out and call it on the output",
             )
+
+
+def _stage_modules(model: nn.Sequential, counts: Sequence[int]) -> Iterator[nn.Module]:
+    """Yield the module of each stage but the loss: a child of the model, or a run of them."""
+    children = iter(model)
+    for count in counts[:-1]:
+        run = list(islice(children, count))
+        yield run[0] if count == 1 else nn.Sequential(*run)
 
 
 class _LossStage(nn.Module):

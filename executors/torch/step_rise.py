@@ -1,9 +1,10 @@
 r"""Rise of a step by a chain schedule: what it takes beyond what is there when it begins.
 
-The replay of a chain is made for plans: it has no overhead below 0, counts a view as a copy, and
-reserves the gradients of all parameters elsewhere. This account follows the same steps
-with what was measured of each operation by itself, adds gradients as they come, and counts what the
-executor keeps to repeat a stage: states of the generator of random numbers, and copies of buffers.
+The replay of a chain is made for plans: it has no overhead below 0, and that of a profile's chain
+counts a view as a copy, and reserves the gradients of all parameters elsewhere. This account
+follows the same steps with what was measured of each operation by itself, adds gradients as they
+come, and counts what the executor keeps to repeat a stage: states of the generator of random
+numbers, and copies of buffers. A `StepChain` has views and gradients as they are.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from jettison.instances.profilers.torch_graphs.operation_reader import (
     source_of,
 )
 from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.node import Node, OperatorResult
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -237,34 +238,26 @@ class _Reader:
             self.calls.append(call)
             self.name_of.update({(call, place): call.name for place in places})
             return
-        self.nodes.append(
-            Node(
-                name=call.name,
-                duration_ns=duration_ns,
-                output_bytes=0,
-                inputs=inputs,
-                workspace_bytes=sum(sizes),
-                backward=late,
-                has_value=False,
-            )
-        )
-        self.calls.append(call)
         picked = {user.args[1]: user.name for user in call.users if user.target is operator.getitem}
-        for place in places:
-            name = picked.get(place, f"{call.name}.{place}")
-            self.name_of[call, place] = name
-            self.nodes.append(
-                Node(
-                    name=name,
-                    duration_ns=0,
-                    output_bytes=sizes[place],
-                    inputs=(call.name,),
-                    backward=late,
-                    keep=(call, place) in kept,
-                    result_of=call.name,
+        names = {place: picked.get(place, f"{call.name}.{place}") for place in places}
+        made = Node(
+            name=call.name,
+            duration_ns=duration_ns,
+            inputs=inputs,
+            workspace_bytes=unread,
+            backward=late,
+            results=tuple(
+                OperatorResult(
+                    name=names[place], output_bytes=sizes[place], keep=(call, place) in kept
                 )
-            )
-            self.calls.append(call)
+                for place in places
+            ),
+        )
+        # Results have positions of their own behind that of the operator.
+        run = made.run()
+        self.nodes.extend(run)
+        self.calls.extend(call for _ in run)
+        self.name_of.update({(call, place): name for place, name in names.items()})
 
     def _append(
         self,

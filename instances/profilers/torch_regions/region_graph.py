@@ -22,7 +22,8 @@ from jettison.instances.remat_graph.checkpoint_regions import (
     CheckpointRegions,
     OperatorCall,
 )
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.node import Node, OperatorResult
 
 
 def region_graph(
@@ -37,8 +38,8 @@ def region_graph(
     """Return the graph of a recorded step, and its steps where nothing is saved.
 
     A node is an operator that makes a storage, or writes to one: then it has no bytes, and what
-    reads the storage later reads the node as well. An operator with several new storages is a node
-    without a value, followed by its results. Views are no nodes.
+    reads the storage later reads the node as well. An operator with several new storages has that
+    many results. Views are no nodes.
 
     Parameters
     ----------
@@ -213,30 +214,20 @@ class _Builder:
             nodes: tuple[int, ...] = (only,)
             results: tuple[int, ...] = (only,) if call.makes else ()
         else:
-            sizes = [size for _, size in call.makes]
             position = len(self.nodes)
-            self.nodes.append(
-                Node(
-                    name=name,
-                    duration_ns=duration_ns,
-                    output_bytes=0,
-                    inputs=inputs,
-                    workspace_bytes=sum(sizes) + workspace_bytes,
-                    backward=call.backward,
-                    has_value=False,
-                )
+            made = Node(
+                name=name,
+                duration_ns=duration_ns,
+                inputs=inputs,
+                workspace_bytes=workspace_bytes,
+                backward=call.backward,
+                results=tuple(
+                    OperatorResult(name=f"{name}.{place}", output_bytes=size)
+                    for place, (_, size) in enumerate(call.makes)
+                ),
             )
-            for place, size in enumerate(sizes):
-                self.nodes.append(
-                    Node(
-                        name=f"{name}.{place}",
-                        duration_ns=0,
-                        output_bytes=size,
-                        inputs=(name,),
-                        backward=call.backward,
-                        result_of=name,
-                    )
-                )
+            # Results have positions of their own behind that of the operator.
+            self.nodes.extend(made.run())
             results = tuple(range(position + 1, len(self.nodes)))
             nodes = (position, *results)
         for (storage, _), result in zip(call.makes, results, strict=True):

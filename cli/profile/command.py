@@ -14,6 +14,7 @@ import typer
 
 from jettison.cli.arguments import JsonOption, checked_output, read_mesh
 from jettison.cli.output import write_instance
+from jettison.cli.profile.compared_profiles import ComparedProfiles
 from jettison.instances.catalog import Instance
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.link import parse_link
@@ -157,6 +158,16 @@ TrustOption = Annotated[
         "apart from whole steps in sum, or 10 % from what the same operations take at the end.",
     ),
 ]
+CompareOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--compare-with",
+        metavar="FILE",
+        help="An earlier profile of the same model, by any program. If all durations together are "
+        "more than 10 % apart, none are written, unless --trust is given. What the output file "
+        "holds already is compared in any case.",
+    ),
+]
 MeshOption = Annotated[
     str | None,
     typer.Option("--mesh", metavar="SHAPE", help="For sharding: 4 or 2x4, nodes x devices."),
@@ -191,6 +202,7 @@ def profile(
     bandwidth: BandwidthOption = "25GB/s",
     mesh: MeshOption = None,
     slowdown: SlowdownOption = 1,
+    compare_with: CompareOption = None,
     trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -209,6 +221,7 @@ def profile(
             field="rates",
             expected="write --costs roofline as well, or leave --rates out",
         )
+    compared = _compared(compare_with, costs, kind, trust=trust)
     settings = ProfileSettings(
         device=device.value,
         warmup=warmup,
@@ -246,6 +259,7 @@ def profile(
         operations = steps.operations(_beside(path))
         with _going_on(operations, path, line, "operations"):
             graph = steps.graph(costs.value, operations, line.show_operation)
+            compared.settle(graph, path)
         _finish(graph, path, operations, with_json=json)
         return
     if kind is InstanceKind.SHARDING:
@@ -267,6 +281,7 @@ def profile(
         stages = run.stages(_beside(path))
         with _going_on(stages, path, line, "stages"):
             chain = run.chain(stages, line.show)
+            compared.settle(chain, path)
         _finish(chain, path, stages, with_json=json)
         return
     if kind is InstanceKind.GRAPH:
@@ -284,7 +299,21 @@ def profile(
             traced = run.multi_model(
                 costs.value, operations, line.show_operation, models=models, bandwidth=link
             )
+        compared.settle(traced, path)
     _finish(traced, path, operations, with_json=json)
+
+
+def _compared(
+    compare_with: Path | None, costs: Costs, kind: InstanceKind, *, trust: bool
+) -> ComparedProfiles:
+    """Return what a profile will be compared with, which is read before anything is measured."""
+    if compare_with is not None and (costs is not Costs.MEASURED or kind is InstanceKind.SHARDING):
+        raise InputError(
+            f"{compare_with} is given, and what is made is a {costs} of a {kind}",
+            field="compare-with",
+            expected="compare measured durations of a chain, a graph or fused models",
+        )
+    return ComparedProfiles.of(compare_with, is_measured=costs is Costs.MEASURED, trust=trust)
 
 
 def _profile_sharding(

@@ -1,0 +1,1 @@
+"""jettison profile: its command, and the comparison with earlier profiles."""
