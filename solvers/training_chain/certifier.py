@@ -114,21 +114,16 @@ def _certified(
         proof = _shortest(stated.model, multipliers, nothing_fits=nothing_fits)
         if proof is not None and (best is None or (proof.time_ns or 0) > (best.time_ns or 0)):
             best = proof
-        # Another run of the interior point method ends at other multipliers. As in the method, a
-        # basis is not worth its time for the little that they may miss.
-        if best is not None and _is_enough(best.time_ns, bounds, params.gap_without_a_basis):
+        if best is not None and _is_enough(best.time_ns, bounds):
             break
     return None if best is None else certificate_of(statement, stated.valid_for, best)
 
 
-def _is_enough(time_ns: int | None, bounds: Sequence[Bound], missing: float = 0.0) -> bool:
-    """Tell whether a claim is what was to be certified: that nothing fits, or a bound of both.
-
-    It may miss a bound by a share.
-    """
+def _is_enough(time_ns: int | None, bounds: Sequence[Bound]) -> bool:
+    """Tell whether a claim is what was to be certified: that nothing fits, or a bound of both."""
     named = (bound.time_ns for bound in bounds if bound.method in {"peak", "cycle"})
     largest = max(named, default=0)
-    return time_ns is None or (time_ns >= largest * (1 - missing) > 0)
+    return time_ns is None or time_ns >= largest > 0
 
 
 def _multipliers(
