@@ -7,6 +7,9 @@ bound was above the least time, a schedule below it, or a claim that nothing fit
 violations, which should be 0. Then how tight the bounds are: the mean share of the least time, and
 how often it is met; and how often the local search has found the best. Seconds are of the CPU.
 Where both directions share the link, exact proves a bound and need not have the best schedule.
+
+The file is written after each class, and classes that it has with the same count are not run again:
+remove it to measure all anew.
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import repeat
 from pathlib import Path
 
 from jettison.instances.core.link import Link
@@ -37,7 +39,8 @@ from tests.drawing.training_chains import random_training_chain
 OPTIONS = SolveOptions(time_limit_s=10.0)
 # Steps of the last class have a tenth of the count: some of them reach the limit.
 SLOW = 10
-QUICK: dict[str, Params] = {"local-search": TrainingSearchParams(rounds=2)}
+# With a limit on the time the search has no end of its own but `most_rounds`.
+QUICK: dict[str, Params] = {"local-search": TrainingSearchParams(rounds=2, most_rounds=2)}
 BOUNDS = ("cycle", "cut-bound", "weights-bound")
 HEURISTICS = tuple(method.name for method in METHODS if method.promise is Promise.HEURISTIC)
 FULL, HALF = Link(10**9), Link.half_duplex(10**9)
@@ -79,11 +82,14 @@ def drawn(of: StepClass, chance: random.Random) -> TrainingChain:
     return TrainingChain(chain, chance.randint(peak // 2, peak), of.link)
 
 
+def count_of(place: int, count: int) -> int:
+    """Return how many steps of a class are drawn, by its place."""
+    return -(-count // SLOW) if place == len(CLASSES) - 1 else count
+
+
 def study(place: int, count: int) -> dict[str, object]:
-    """Return the row of a class, by its place."""
+    """Return the row of a class, by its place, of so many steps."""
     of = CLASSES[place]
-    if place == len(CLASSES) - 1:
-        count = -(-count // SLOW)
     chance = random.Random(of.name)
     found: Counter[str] = Counter()
     share, seconds = 0.0, 0.0
@@ -140,22 +146,44 @@ def study(place: int, count: int) -> dict[str, object]:
     }
 
 
+def rows_of(path: Path) -> dict[str, dict[str, object]]:
+    """Return the rows of a file by class; none where there is no file."""
+    if not path.exists():
+        return {}
+    with path.open(newline="", encoding="utf-8") as stream:
+        return {row["steps"]: dict(row) for row in csv.DictReader(stream)}
+
+
+def write_rows(path: Path, rows: list[dict[str, object]]) -> None:
+    """Write rows to a file, which is complete or as it was."""
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    unfinished.replace(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
-    rows = []
+    known = {} if given.output is None else rows_of(given.output)
+    rows = {
+        place: known[of.name]
+        for place, of in enumerate(CLASSES)
+        if known.get(of.name, {}).get("count") == str(count_of(place, given.count))
+    }
+    left = [place for place in range(len(CLASSES)) if place not in rows]
+    counts = [count_of(place, given.count) for place in left]
     with ProcessPoolExecutor(given.processes) as processes:
-        for row in processes.map(study, range(len(CLASSES)), repeat(given.count)):
-            rows.append(row)
+        for place, row in zip(left, processes.map(study, left, counts), strict=True):
+            rows[place] = row
             print(row, flush=True)
-    if given.output is not None:
-        with given.output.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+            if given.output is not None:
+                write_rows(given.output, [rows[place] for place in sorted(rows)])
 
 
 if __name__ == "__main__":

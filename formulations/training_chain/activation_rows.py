@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from enum import Enum
 
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.training_chain.around import Around
 from jettison.formulations.training_chain.training_scale import TrainingScale
 
 Terms = list[tuple[int, float]]
+
+
+class Existing(Enum):
+    """Cuts that have columns of what exists: all, as in certificates, or those before operations.
+
+    What exists when an operation starts and is used by it or later exists at its end too, so that
+    (keeps) and (plain) are equations there. With one column for both the model is smaller, and its
+    optimum is no less.
+    """
+
+    AT_ALL_CUTS = "at all cuts"
+    AT_STARTS = "at starts of operations"
 
 
 class ActivationRows:
@@ -27,7 +40,9 @@ class ActivationRows:
         scale: TrainingScale,
         around: Around,
         meanwhile: Callable[[], None],
+        existing: Existing,
     ) -> None:
+        self._existing = existing
         self._builder = builder
         self._scale = scale
         self._around = around
@@ -65,6 +80,10 @@ class ActivationRows:
         number = around.stage_of(cut)
         below = math.fsum(self._saved[i] + self._output[i] for i in range(1, number))
         for i in range(1, number):
+            if self._is_as_before(cut):
+                self._kept[i, cut] = self._kept[i, cut - 1]
+                self._plain[i, cut] = self._plain[i, cut - 1]
+                continue
             self._kept[i, cut] = builder.add_column(f"k_{i}_{cut}", upper=1.0)
             self._plain[i, cut] = builder.add_column(f"p_{i}_{cut}", upper=1.0)
         if number > 1:
@@ -83,6 +102,9 @@ class ActivationRows:
             for i in range(1, last + 1):
                 self._again[cut, i] = builder.add_column(f"R_{cut}_{i}", upper=1.0)
                 self._again_all[cut, i] = builder.add_column(f"S_{cut}_{i}", upper=1.0)
+
+    def _is_as_before(self, cut: int) -> bool:
+        return self._existing is Existing.AT_STARTS and self._around.is_operation(cut)
 
     def _add_existing(self, cut: int) -> None:
         """Add (exists), (input) and (ready)."""
@@ -128,7 +150,7 @@ class ActivationRows:
     def _add_operation(self, cut: int) -> None:
         """Add (keeps), (plain) and (balance) of an operation, in which nothing is made again."""
         builder, number = self._builder, self._around.stage_of(cut)
-        for i in range(1, number):
+        for i in range(1, 1 if self._is_as_before(cut) else number):
             for name, existing in (("keeps", self._kept), ("plain", self._plain)):
                 pair = [existing[i, cut], existing[i, cut - 1]]
                 builder.add_row(f"{name}_{i}_{cut}", pair, [1.0, -1.0], upper=0.0)

@@ -36,6 +36,7 @@ Columns
                                      :math:`B_N`, :math:`l < N`
 :math:`O`, ``O``                     bytes of these that are on the host only when :math:`B_N`
                                      starts
+:math:`r^s`, ``rS``                  states of the device that stay there around the cycle
 ==================================== ===========================================================
 
 Inventories
@@ -96,7 +97,8 @@ Model
         \text{first output} + \textstyle\sum_i a^i R_{c,i} + \bar a^i S_{c,i} \\
     \text{memory} \quad & \text{operands} + \textstyle\sum w - (A1 - h1 - qL) - (AF - hF - gW) -
         (AB - hB) - (\sum_{W_i} w q_i - hq) \\
-        & \qquad + \textstyle\sum s (x - \bar x) + hS + gS + Gd + d_c \le M \\
+        & \qquad + r^s + hS + gS + Gd + d_c \le M \\
+    \text{resident} \quad & r^s = \textstyle\sum_l s_l \sum_e (x_{l,e} - \bar x_{l,e}) \\
     \text{turn} \quad & \textstyle\sum_{W_l} D_e \ge u_l (1 - q_l) + (t_g + u^h_l + t_w) q_l +
         2 t_w \sum_e m_{l,e} \\
     \text{absence} \quad & \textstyle\sum_{F_l \text{ to } B_l} D_e \ge t_w y_l, \quad
@@ -105,8 +107,10 @@ Model
         \text{holds} \quad d_b \ge \sum_{l < N} \bar a^l K_l - O, \quad
         \text{returns} \quad \sum_{e > b} \mathrm{ua}_e \ge O
 
-In (keeps) and (plain) the first operation :math:`F_l` itself gives :math:`f_l` and
-:math:`1 - f_l` in the gap behind it. Operands of :math:`F_l` are
+Where only starts of operations have columns k and p (`Existing.AT_STARTS`), those of the start are
+taken at the end too, in place of (keeps) and (plain). In these two the first operation
+:math:`F_l` itself gives :math:`f_l` and :math:`1 - f_l` in the gap behind it. Operands of
+:math:`F_l` are
 :math:`(1 - f_l) (a^l + o_f) + f_l (\bar a^l + \bar o_f)`, of :math:`B_l`
 :math:`\bar a^l + \delta^l + \delta^{l-1} + o_b + g`. :math:`t` is the time of the transfer of a
 whole tensor. In the last three rows b is the cut at the start of :math:`B_N`.
@@ -154,6 +158,10 @@ after b at whose start it is not on the device and at whose end it is. It was br
 :math:`\mathrm{ua}_e` counts what is brought and still there at the end: (returns). Of a block on
 its way at b the bytes that have come are on the device and the others on the host only.
 
+One column for the start and the end of an operation: what exists at its start and is used by it or
+later is there until its end, or has another copy, and it makes nothing of the stages before its
+own. So k and p are the same at both cuts.
+
 The rows (keeps) and (balance) know parts only. Without these three, a third of a run gives a third
 of :math:`\bar a^l` three times, in other gaps and for the bytes of other stages, since (balance)
 adds up the stages; with them, a run that saves all after b is what makes room at b.
@@ -170,7 +178,7 @@ from dataclasses import dataclass
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
-from jettison.formulations.training_chain.activation_rows import ActivationRows
+from jettison.formulations.training_chain.activation_rows import ActivationRows, Existing
 from jettison.formulations.training_chain.around import Around
 from jettison.formulations.training_chain.peak_rows import add_peak_rows
 from jettison.formulations.training_chain.training_scale import TrainingScale
@@ -199,7 +207,9 @@ def _go_on() -> None:
 
 
 def build_cycle_bound(
-    problem: TrainingChain, meanwhile: Callable[[], None] = _go_on
+    problem: TrainingChain,
+    meanwhile: Callable[[], None] = _go_on,
+    existing: Existing = Existing.AT_STARTS,
 ) -> CycleBoundModel:
     """Build the model: :math:`O(N^2)` columns and rows for N stages.
 
@@ -210,22 +220,29 @@ def build_cycle_bound(
     meanwhile
         Called once for each cut, of which each takes about as long; what it raises is passed on, so
         that a time limit ends it.
+    existing
+        The cuts that have columns of what exists.
     """
-    return _built(problem, "cycle_bound", cost_of_time=1.0, meanwhile=meanwhile)
+    return _built(problem, "cycle_bound", 1.0, meanwhile, existing)
 
 
 def build_missing_memory(problem: TrainingChain) -> CycleBoundModel:
     """Build the model whose objective is the memory that a step of any length lacks.
 
-    It has one column more, ``more``, which all rows (memory) get and which costs 1, and nothing
-    else costs. Where the least objective is above 0, no schedule fits. Lengths are at most what all
-    rows together can ask for, so that multipliers prove something in spite of rounding.
+    It has columns at all cuts, and one more, ``more``, which all rows (memory) get and which costs
+    1, and nothing else costs. Where the least objective is above 0, no schedule fits. Lengths are
+    at most what all rows together can ask for, so that multipliers prove something in spite of
+    rounding.
     """
-    return _built(problem, "missing_memory", cost_of_time=0.0, meanwhile=_go_on)
+    return _built(problem, "missing_memory", 0.0, _go_on, Existing.AT_ALL_CUTS)
 
 
 def _built(
-    problem: TrainingChain, name: str, *, cost_of_time: float, meanwhile: Callable[[], None]
+    problem: TrainingChain,
+    name: str,
+    cost_of_time: float,
+    meanwhile: Callable[[], None],
+    existing: Existing,
 ) -> CycleBoundModel:
     scale = TrainingScale.of(problem)
     around = Around(len(problem.instance))
@@ -237,7 +254,7 @@ def _built(
     ]
     more = None if cost_of_time else builder.add_column("more", cost=1.0)
     updates = UpdateRows(builder, scale, around, lengths)
-    activations = ActivationRows(builder, scale, around, meanwhile)
+    activations = ActivationRows(builder, scale, around, meanwhile, existing)
     _add_lengths(builder, scale, around, lengths, updates, activations)
     _add_link(builder, scale, lengths, updates, activations)
     _add_memory(builder, scale, around, updates, activations, more)

@@ -50,6 +50,7 @@ class UpdateRows:
             self._add_host()
             self._add_inventories()
             self._add_presence()
+            self._add_resident()
 
     def _add_columns(self) -> None:
         builder, around = self._builder, self._around
@@ -329,6 +330,19 @@ class UpdateRows:
                 signs = [1.0, *[-1.0] * (len(columns) - 1)]
                 builder.add_row(f"{name}_{cut}", columns, signs, lower=0.0)
 
+    def _add_resident(self) -> None:
+        """Add (resident): one column for a sum that all rows of the memory have."""
+        columns, sizes = [], []
+        for (i, gap), column in self._device.items():
+            if self._states[i]:
+                columns += [column, self._moved_states[i, gap]]
+                sizes += [-self._states[i], self._states[i]]
+        most = math.fsum(self._states.values())
+        self._resident = self._builder.add_column("rS", upper=most)
+        self._builder.add_row(
+            "resident", [self._resident, *columns], [1.0, *sizes], lower=0.0, upper=0.0
+        )
+
     def device_updates(self, gap: int) -> Terms:
         """Return the updates of the device in a gap, with the time of each."""
         return [
@@ -361,10 +375,7 @@ class UpdateRows:
             strictly = cut in around.window(i) and cut != around.forward(i) - 1
             if strictly and self._weights[i]:
                 terms.append((self._on_host[i], -self._weights[i]))
-        for (i, gap), column in self._device.items():
-            if self._states[i]:
-                terms.append((column, self._states[i]))
-                terms.append((self._moved_states[i, gap], -self._states[i]))
+        terms.append((self._resident, 1.0))
         return terms
 
 

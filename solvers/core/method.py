@@ -86,6 +86,9 @@ class Method(Generic[P_contra]):
     baselines
         Names of methods of the same problem, in the order of their cost, whose schedules it starts
         from (`baselines_first`): its own is no worse.
+    bounds_of
+        Names of methods of the same problem that prove all that it proves, and no schedule: who
+        asks for bounds alone runs them in its place. Empty where it proves more.
     needs
         Module of an optional dependency without which it raises a `MissingExtraError`; None for
         none. Where that is not installed, comparisons of all methods leave the method out.
@@ -98,6 +101,7 @@ class Method(Generic[P_contra]):
     solve: Callable[[P_contra, SolveOptions], Outcome]
     solve_curve: Callable[[Sequence[P_contra], SolveOptions], list[Outcome]] | None = None
     baselines: tuple[str, ...] = ()
+    bounds_of: tuple[str, ...] = ()
     needs: str | None = None
 
     @property

@@ -224,7 +224,8 @@ def bound_with(
 ) -> Verdict:
     """Bound a problem with options that are made already; see `bound`."""
     given = checked_params(problem.problem, params)
-    proving = [item for item in methods_of(problem.problem) if item.promise != Promise.HEURISTIC]
+    methods = methods_of(problem.problem)
+    proving = [item for item in methods if item.promise != Promise.HEURISTIC]
     if method is not None:
         chosen = find_method(problem.problem, method)
         if chosen not in proving:
@@ -234,6 +235,8 @@ def bound_with(
                 expected=f"choose one of {', '.join(item.name for item in proving)}",
             )
         proving = [chosen]
+    else:
+        proving = [item for item in proving if not item.bounds_of]
     replay = None if schedule is None else replay_schedule(problem, schedule)
     # What one method has told is not told again by another.
     options = Heard(options).options

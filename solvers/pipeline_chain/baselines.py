@@ -37,7 +37,8 @@ from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.pipeline_chain.cutting import Cutting, Spans
 from jettison.solvers.pipeline_chain.device_times import NEVER_NS, PipelineNeeds
-from jettison.solvers.pipeline_chain.search import PIPELINE, PipelineParams, PipelineSearch
+from jettison.solvers.pipeline_chain.pipeline_params import PIPELINE, PipelineParams
+from jettison.solvers.pipeline_chain.search import PipelineSearch
 
 _ALL = ChainOperationKind.FORWARD_ALL
 _CHECKPOINT = ChainOperationKind.FORWARD_CHECKPOINT

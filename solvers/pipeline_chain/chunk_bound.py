@@ -1,22 +1,14 @@
-r"""Lower bound on interleaved steps: devices and memory priced, a shortest path over the cuts.
+r"""Lower bound on interleaved steps: paths and memory priced, a shortest path over the cuts.
 
-Let part :math:`j` be on device :math:`r(j)` and take :math:`\tau_j = f_j + b_j` for a micro-batch,
-in its two phases, sends included. Device :math:`r` computes :math:`m \sum_{r(j)=r} \tau_j`. It
-starts when the first micro-batch has been on the parts before its first one, and after its last
-phase, the backward one of its first part, the last micro-batch goes back through these:
+Let part :math:`j` be on device :math:`r(j)`, and :math:`\tau_j = f_j + b_j` the time of its two
+phases for a micro-batch, sends included. A path :math:`\pi` through the phases of the step
+(`chunk_paths`) bounds the step of all cuts:
 
-.. math:: T \ge X_r = m \sum_{r(j)=r} \tau_j + \sum_{j<r} \tau_j.
+.. math:: T \ge X_\pi = \sum_j n^b_{\pi j} \tau_j + (n^f_{\pi j} - n^b_{\pi j}) f_j.
 
-Its first backward phase is of its last part, and starts when the first micro-batch has been forward
-on all parts and backward on those behind; before, it has run the :math:`w_j` forward phases that
-its order has there, and no others:
-
-.. math:: T \ge Y_r = \sum_j f_j + \sum_{j>p(v-1)+r} b_j
-          + \sum_{r(j)=r} (m \tau_j - w_j f_j) + \sum_{j<r} b_j.
-
-With weights :math:`\lambda_r, \nu_r \ge 0` of sum :math:`\Lambda`, :math:`\Lambda T` is at least
-:math:`\sum_r \lambda_r X_r + \nu_r Y_r`, which is :math:`\sum_j A_j \tau_j + F_j f_j` with numbers
-that depend on the part only.
+With weights :math:`\lambda_\pi \ge 0` of sum :math:`\Lambda`, :math:`\Lambda T` is at least
+:math:`\sum_\pi \lambda_\pi X_\pi`, which is :math:`\sum_j A_j \tau_j + F_j f_j` with numbers that
+depend on the part only.
 
 After a forward phase of device :math:`r` that leaves most in flight, each chunk :math:`j` has
 :math:`n_j` micro-batches that keep :math:`a_j + \kappa_j` each. What they and the resident bytes
@@ -27,8 +19,8 @@ are together is at most :math:`M`: with prices :math:`\mu_r \ge 0` the sum of
 over the parts, less :math:`\sum_r \mu_r M`, is a lower bound on :math:`\Lambda T`. Each term is of
 one part: its least value over :math:`\kappa_j`, with :math:`\tau_j \ge T(\kappa_j, \cdot)` from the
 table that is rounded down, is the length of an edge, and the shortest path over all cuts is a bound
-for every choice of :math:`\lambda`, :math:`\nu` and :math:`\mu`. Subgradients improve the
-choice, and all prices are whole numbers, so that the bound is exact.
+for every choice of paths, :math:`\lambda` and :math:`\mu`. All weights and prices are whole
+numbers, so that the bound is exact. `chunk_prices` chooses them.
 
 A part alone has the memory that is left beside its own resident bytes and the other micro-batches
 of its own: :math:`K_j - 1` where a phase begins with so many of them, the fewer of both phases.
@@ -36,19 +28,24 @@ of its own: :math:`K_j - 1` where a phase begins with so many of them, the fewer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jettison.schedules.pipeline_chain.phase_order import device_turns, largest_loads
+from jettison.solvers.pipeline_chain.chunk_paths import Counts, PhasePaths
+from jettison.solvers.pipeline_chain.chunk_prices import ChunkPrices
 from jettison.solvers.pipeline_chain.chunk_times import ChunkTimes
 from jettison.solvers.pipeline_chain.cutting import Spans
 from jettison.solvers.pipeline_chain.device_times import NEVER_NS, PipelineNeeds
 
 _FAR = 2**61
-# The weights of the devices sum up to this, unless numbers would grow too large.
-_WEIGHT = 1024
+# The weights of the paths sum up to this, unless numbers would grow too large.
+_WEIGHT = 2**20
+# The choice of weights and prices ends where another could raise the bound by this share at most.
+_CLOSE = 3e-4
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,17 @@ class ChunkBound:
 
     time_ns: int | None
     paths: tuple[Spans, ...]
+
+
+@dataclass(frozen=True)
+class _Shortest:
+    """Shortest path over the cuts: its length, and of its parts the times and the memory."""
+
+    value: int
+    spans: Spans
+    times: NDArray[np.float64]
+    forward: NDArray[np.float64]
+    excess: NDArray[np.float64]
 
 
 class ChunkBounds:
@@ -91,7 +99,7 @@ class ChunkBounds:
         # bytes; filled up to the most of them that any part has.
         curves: dict[tuple[int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         counts = self._counts(chunks)
-        self._ahead = self._forwards_ahead(chunks)
+        self._paths = PhasePaths(problem.devices, chunks, problem.microbatches)
         for last in range(1, count + 1):
             rows = times.ending_with(last)
             for length in range(1, rows.shape[0] + 1):
@@ -140,17 +148,6 @@ class ChunkBounds:
                 found[device - 1 + chunk * devices] = (min(waiting), most[chunk])
         return found
 
-    def _forwards_ahead(self, chunks: int) -> NDArray[np.int64]:
-        """Return for each part its forward phases before the first backward one of its device."""
-        devices = self._problem.devices
-        found = np.zeros(self._parts, dtype=np.int64)
-        for device in range(1, devices + 1):
-            for turn in device_turns(devices, device, chunks, self._problem.microbatches):
-                if turn.is_backward:
-                    break
-                found[turn.part] += 1
-        return found
-
     def _is_possible(self, part: int, first: int, last: int) -> bool:
         """Tell whether every part before and behind has a stage, and the ends have the ends."""
         before, behind = part - 1, self._parts - part
@@ -182,7 +179,7 @@ class ChunkBounds:
         return found[drops] + sends, held
 
     def best(self, upper_ns: int | None, rounds: int) -> ChunkBound:
-        """Return the best bound of some rounds of subgradients.
+        """Return the best bound of some rounds, each with other weights and prices.
 
         Parameters
         ----------
@@ -191,64 +188,42 @@ class ChunkBounds:
         rounds
             Number of rounds.
         """
-        devices = self._problem.devices
         whole = self._weight()
-        shares = np.ones(2 * devices) / (2 * devices)
-        prices = np.zeros(devices)
-        best, paths = 0, []
-        for round_ in range(rounds):
-            weights = np.floor(shares * whole).astype(np.int64)
-            weights[int(shares.argmax())] += whole - int(weights.sum())
-            found = self._evaluate(weights, np.round(prices * whole).astype(np.int64))
+        prices = ChunkPrices(self._paths.first(), self._problem.devices, self._problem.memory_bytes)
+        best, spans = 0, []
+        for _ in range(rounds):
+            weights = np.floor(prices.shares * whole).astype(np.int64)
+            weights[int(weights.argmax())] += whole - int(weights.sum())
+            per_byte = np.round(prices.per_byte * whole).astype(np.int64)
+            found = self._evaluate(prices.paths, weights, per_byte)
             if found is None:
                 return ChunkBound(None, ())
-            value, spans, loads, excess = found
-            bound_ns = -(-value // whole)
-            paths.append(spans)
+            spans.append(found.spans)
+            bound_ns = -(-found.value // whole)
             best = max(best, bound_ns)
             if upper_ns is not None and best >= upper_ns:
                 break
-            aim = best + best // 50 + 1
-            norm = float((excess**2).sum())
-            if norm:
-                step = (aim - bound_ns) / (1 + round_ / 20) / norm
-                prices = np.maximum(0.0, prices + step * excess)
-            mean = float((shares * loads).sum())
-            rate = 4.0 / (1 + round_ / 8) / max(1.0, abs(mean))
-            shares = shares * np.exp(np.clip(rate * (loads - mean), -20, 20))
-            shares = np.maximum(shares / shares.sum(), 1e-9)
-            shares /= shares.sum()
-        return ChunkBound(best, tuple(reversed(list(dict.fromkeys(paths)))))
+            mixed = prices.next(found.value / whole, found.times, found.forward, found.excess)
+            path = self._paths.longest(mixed.forward, mixed.times - mixed.forward)
+            if not prices.add_path(path) and mixed.most_ns <= best * (1 + _CLOSE):
+                break
+        return ChunkBound(best, tuple(reversed(list(dict.fromkeys(spans)))))
 
     def _weight(self) -> int:
         finite = self._times[self._times < NEVER_NS]
-        longest = int(finite.max(initial=1)) * self._parts
-        most = 8 * (self._problem.microbatches + self._parts) * max(1, longest)
-        return max(1, min(_WEIGHT, _FAR // 4 // most))
-
-    def _factors(self, weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the numbers A and F of each part."""
-        devices, parts, most = self._problem.devices, self._parts, self._problem.microbatches
-        whole, first = weights[:devices], weights[devices:]
-        device = np.arange(parts) % devices
-        above = np.cumsum(whole[::-1])[::-1] - whole
-        first_above = np.cumsum(first[::-1])[::-1] - first
-        first_below = np.cumsum(first) - first
-        backward = np.zeros(parts, dtype=np.int64)
-        backward[:devices] += first_above
-        backward[parts - devices :] += first_below
-        on_times = most * (whole + first)[device] + backward
-        on_times[:devices] += above
-        return on_times, int(first.sum()) - first[device] * self._ahead - backward
+        # No path has more phases than there are.
+        longest = int(finite.max(initial=1)) * 2 * self._problem.microbatches * self._parts
+        return max(1, min(_WEIGHT, _FAR // 8 // max(1, longest)))
 
     def _evaluate(
-        self, weights: NDArray[np.int64], prices: NDArray[np.int64]
-    ) -> tuple[int, Spans, NDArray[np.float64], NDArray[np.float64]] | None:
-        """Return the value, the cuts, the bounds X and Y, and the excess of memory of the cuts."""
+        self, paths: Sequence[Counts], weights: NDArray[np.int64], prices: NDArray[np.int64]
+    ) -> _Shortest | None:
+        """Return the shortest path for weights and prices; None if no cuts fit."""
         devices, parts, count = self._problem.devices, self._parts, self._count
         most_price = _FAR // 4 // (parts * max(1, int(self._bytes.max(initial=1))))
         prices = np.minimum(prices, most_price)
-        on_times, on_forward = self._factors(weights)
+        on_times = _sum_of(weights, [path.backward for path in paths])
+        on_forward = _sum_of(weights, [path.forward for path in paths]) - on_times
         best = np.full(count + 1, _FAR, dtype=np.int64)
         best[0] = 0
         chosen: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
@@ -289,17 +264,9 @@ class ChunkBounds:
             excess[part % devices] += float(self._bytes[at][kept])
             last -= length
         value = int(best[count]) - int(prices.sum()) * self._problem.memory_bytes
-        return value, tuple(reversed(spans)), self._loads(times, forward), excess
+        return _Shortest(value, tuple(reversed(spans)), times, forward, excess)
 
-    def _loads(
-        self, times: NDArray[np.float64], forward: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the bounds X and Y of each device."""
-        devices, parts, backward = self._problem.devices, self._parts, times - forward
-        whole = np.array([times[r::devices].sum() for r in range(devices)])
-        whole *= self._problem.microbatches
-        ahead = np.array([(self._ahead * forward)[r::devices].sum() for r in range(devices)])
-        before = np.array([times[:r].sum() for r in range(devices)])
-        returns = np.array([backward[:r].sum() for r in range(devices)])
-        behind = np.array([backward[parts - devices + r + 1 :].sum() for r in range(devices)])
-        return np.concatenate((whole + before, forward.sum() + behind + whole - ahead + returns))
+
+def _sum_of(weights: NDArray[np.int64], counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the weighted sum of the counts."""
+    return np.asarray(weights @ np.array(counts), dtype=np.int64)

@@ -28,7 +28,7 @@ from jettison.solvers.pipeline_chain.baselines import (
 )
 from jettison.solvers.pipeline_chain.exact import bound_step, solve_exact
 from jettison.solvers.pipeline_chain.interleaved import ChunkSearch
-from jettison.solvers.pipeline_chain.search import PIPELINE, PipelineParams
+from jettison.solvers.pipeline_chain.pipeline_params import PIPELINE, PipelineParams
 
 Solve = Callable[[PipelineChain, SolveOptions, PipelineParams], Outcome]
 _NOTHING_TO_INTERLEAVE = "one chunk of each device: there is nothing to interleave"

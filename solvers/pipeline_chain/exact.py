@@ -27,12 +27,8 @@ from jettison.solvers.pipeline_chain.baselines import (
 from jettison.solvers.pipeline_chain.cutting import Cutting
 from jettison.solvers.pipeline_chain.device_times import NEVER_NS
 from jettison.solvers.pipeline_chain.least_memory import least_memory
-from jettison.solvers.pipeline_chain.search import (
-    PIPELINE,
-    PipelineParams,
-    PipelineSearch,
-    least_step_bound,
-)
+from jettison.solvers.pipeline_chain.pipeline_params import PIPELINE, PipelineParams
+from jettison.solvers.pipeline_chain.search import PipelineSearch, least_step_bound
 
 
 def solve_exact(

@@ -26,7 +26,7 @@ from jettison.solvers.pipeline_chain.chunk_budgets import Budgeted, DeviceBudget
 from jettison.solvers.pipeline_chain.chunk_times import ChunkTimes
 from jettison.solvers.pipeline_chain.cutting import Spans
 from jettison.solvers.pipeline_chain.device_times import PipelineNeeds
-from jettison.solvers.pipeline_chain.search import PipelineParams
+from jettison.solvers.pipeline_chain.pipeline_params import PipelineParams
 
 
 class ChunkSearch:

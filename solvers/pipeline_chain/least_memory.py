@@ -13,7 +13,8 @@ from jettison.instances.core.memory import Amount
 from jettison.instances.core.units import LARGEST_AMOUNT
 from jettison.instances.pipeline_chain.problem import PipelineChain
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.pipeline_chain.search import PipelineParams, PipelineSearch
+from jettison.solvers.pipeline_chain.pipeline_params import PipelineParams
+from jettison.solvers.pipeline_chain.search import PipelineSearch
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from jettison.solvers.pipeline_chain.chunk_methods import (
     solve_megatron_interleaved,
 )
 from jettison.solvers.pipeline_chain.exact import solve_bottleneck
-from jettison.solvers.pipeline_chain.search import PIPELINE
+from jettison.solvers.pipeline_chain.pipeline_params import PIPELINE
 
 METHODS: tuple[Method[PipelineChain], ...] = (
     Method(

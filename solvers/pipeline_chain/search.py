@@ -16,120 +16,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jettison.instances.pipeline_chain.problem import MOST_MICROBATCHES, PipelineChain
-from jettison.instances.remat_chain.smaller_gradients import (
-    has_larger_gradients,
-    with_smaller_gradients,
-)
 from jettison.schedules.pipeline_chain.schedule import PipelineSchedule, spans_of
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.params import Params
 from jettison.solvers.pipeline_chain.cutting import Cutting, Spans
-from jettison.solvers.pipeline_chain.device_times import (
-    NEVER_NS,
-    DeviceTimes,
-    PipelineNeeds,
-    device_times,
-)
+from jettison.solvers.pipeline_chain.device_times import NEVER_NS, DeviceTimes, PipelineNeeds
+from jettison.solvers.pipeline_chain.grids import Grid, Grids
+from jettison.solvers.pipeline_chain.pipeline_params import PipelineParams
 
-
-@dataclass(frozen=True, kw_only=True)
-class PipelineParams(Params):
-    """Parameters of the search for a pipeline: its grids, and what the search for cuts may take.
-
-    Attributes
-    ----------
-    first_slots
-        Slots of the first grid, or half, a quarter, and so on, where that were too much work; each
-        further grid has twice as many.
-    least_slots
-        Slots of a first grid that is taken whatever the work.
-    most_slots
-        Slots of the finest grid.
-    most_work
-        Additions that a table of a grid may take, by estimate; a finer one is not begun.
-    work_per_second
-        The same limit for each second of a time limit. A usual machine does ten times as much, for
-        all grids and what comes after them, and so that a busy one is in time as well.
-    share_of_given_cuts
-        Share of these limits for the grids of cuts that are given.
-    least_memory_share, least_memory_precision
-        Share of these limits for each table of the search for the least memory, which ends when it
-        is known to one part in so many.
-    most_exact_slots
-        A grid of up to so many slots on which nothing is rounded is the only one.
-    most_entries
-        Limit on the entries of rotor's table of a grid, of 8 bytes each.
-    most_labels
-        Labels of one state of the bound before labels are merged.
-    most_cuts
-        Cuts that the search looks at in a round before it gives up to close the gap.
-    chunk_slots, chunk_bound_slots, most_chunk_entries
-        Slots of the tables of interleaved chunks, for plans and for the bound, and limit on the
-        entries of the parts that end with a stage, of 8 bytes each.
-    chunk_lengths
-        Chunks of plans have up to so many times the stages of an average one.
-    chunk_rounds, chunk_start_rounds
-        Rounds of subgradients of the bound on interleaved steps, and of those for cuts alone.
-    chunk_starts, chunk_climbs
-        Cuts of the bound that a search for chunks looks at, and those it climbs from.
-    chunk_timelines
-        Cuts whose timeline a climb looks at.
-    chunk_seconds
-        A time limit below this has its share of the rounds, timelines and slots for chunks.
-    """
-
-    first_slots: int = 100
-    least_slots: int = 12
-    most_slots: int = 25600
-    most_work: float = 3e9
-    work_per_second: float = 1.5e8
-    share_of_given_cuts: float = 0.03
-    least_memory_share: float = 0.05
-    least_memory_precision: int = 200
-    most_exact_slots: int = 300
-    most_entries: int = 2**28
-    most_labels: int = 2048
-    most_cuts: int = 300
-    chunk_slots: int = 320
-    chunk_bound_slots: int = 320
-    most_chunk_entries: int = 2**24
-    chunk_lengths: int = 2
-    chunk_rounds: int = 300
-    chunk_start_rounds: int = 60
-    chunk_starts: int = 12
-    chunk_climbs: int = 3
-    chunk_timelines: int = 200
-    chunk_seconds: float = 60.0
-
-
-PIPELINE = PipelineParams()
 # More than any step can take; the kernel adds to it.
 _NO_LIMIT_NS = 2**60
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Tables of one grid.
-
-    Attributes
-    ----------
-    plans, floor
-        Times with sizes rounded up, and rounded down.
-    is_exact
-        Whether nothing is rounded, so that both are the same.
-    """
-
-    plans: DeviceTimes
-    floor: DeviceTimes
-    is_exact: bool
 
 
 class PipelineSearch:
@@ -171,15 +73,11 @@ class PipelineSearch:
         self.problem, self._params = problem, params
         self._clock = Clock(None) if clock is None else clock
         self._for_bottleneck = for_bottleneck
-        self._most_work = params.most_work
+        most_work = params.most_work
         if time_limit_s is not None:
-            self._most_work = min(self._most_work, time_limit_s * params.work_per_second)
-        chain = problem.instance
-        self.needs = PipelineNeeds(problem, chain)
-        smaller = has_larger_gradients(chain)
-        self.floor_needs = (
-            PipelineNeeds(problem, with_smaller_gradients(chain)) if smaller else self.needs
-        )
+            most_work = min(most_work, time_limit_s * params.work_per_second)
+        self._grids = Grids(problem, params, self._clock, most_work)
+        self.needs, self.floor_needs = self._grids.needs, self._grids.floor_needs
         self.schedule: PipelineSchedule | None = None
         self.step_ns: int | None = None
         self.lower_bound_ns = 0
@@ -204,51 +102,24 @@ class PipelineSearch:
     def grids(self) -> Iterator[Grid]:
         """Yield tables, with a finer grid, a larger cap or fewer parts, until work ends them."""
         self._raise_cap()
-        slots = self._first_slots(self.within())
+        slots = self._grids.first_slots(self.within())
         while True:
             self._clock.require_time()
-            grid = self.last = self._grid(self.within(), slots)
+            grid = self.last = self._grids.filled(self.within(), slots)
             self.slots = max(self.slots, grid.plans.slots)
             yield grid
             if self.is_closed:
                 return
             if self._raise_cap():
-                slots = min(slots, self._first_slots(self.within()))
+                slots = min(slots, self._grids.first_slots(self.within()))
                 continue
             self._leave_out(grid.floor)
             if not self.within().any():
                 self._raise_bound(NEVER_NS)
                 return
-            if grid.is_exact or not self._may_take(self.within(), 2 * slots):
+            if grid.is_exact or not self._grids.may_take(self.within(), 2 * slots):
                 return
             slots *= 2
-
-    def _first_slots(self, within: NDArray[np.bool_]) -> int:
-        slots = self._params.first_slots
-        while slots // 2 >= self._params.least_slots and not self._may_take(within, slots):
-            slots //= 2
-        return slots
-
-    def _may_take(self, within: NDArray[np.bool_], slots: int) -> bool:
-        """Tell whether a grid stays within the limits on slots, work and memory."""
-        count = len(self.problem.instance)
-        anywhere: NDArray[np.bool_] = np.logical_or.reduce(within, axis=0)
-        lengths = np.where(anywhere.any(axis=0), np.arange(count) + 1 - anywhere.argmax(axis=0), 0)
-        # A part asks for one row in K slots where K > 1 micro-batches are in flight, else for one.
-        flying = np.array(
-            [self.problem.in_flight(at + 1) for at in range(self.problem.devices)], dtype=np.int64
-        )[:, None, None]
-        rooms = np.where(within, self.needs.room_bytes, 0)
-        asked = np.where(flying > 1, rooms / max(1, rooms.max(initial=0)) * slots / flying, 0) + 1
-        rows = np.minimum(slots + 1, np.where(within, asked, 0).sum(axis=(0, 1)))
-        # Half of the pairs of stages, and half of the slots of a row, are met.
-        work = float((lengths.astype(float) ** 2 / 2 * (rows / 2 + 1) * slots).sum())
-        # A part of rotor's table begins with the first stage from which any part is asked.
-        return (
-            slots <= self._params.most_slots
-            and work <= self._most_work
-            and int(lengths.sum()) * (slots + 1) <= self._params.most_entries
-        )
 
     def within(self) -> NDArray[np.bool_]:
         """Return the devices and stages that fit at all, take at most the cap, and may decide."""
@@ -282,34 +153,6 @@ class PipelineSearch:
         self._decides = self.within() & (bounds < self.step_ns)
         self._left_out_ns = min(self._left_out_ns, self.step_ns)
 
-    def _grid(self, within: NDArray[np.bool_], slots: int) -> Grid:
-        exact = self.needs.exact_slots(within)
-        is_exact = (
-            exact is not None
-            and exact <= max(slots, self._params.most_exact_slots)
-            and self._may_take(within, max(1, exact))
-        )
-        if is_exact and exact is not None:
-            slots = max(1, exact)
-        plans = self._table(self.needs, within, slots, rounds_up=True)
-        if is_exact and self.floor_needs is self.needs:
-            return Grid(plans, plans, is_exact)
-        floor = self._table(self.floor_needs, within, slots, rounds_up=False)
-        return Grid(plans, floor, is_exact)
-
-    def _table(
-        self, needs: PipelineNeeds, within: NDArray[np.bool_], slots: int, *, rounds_up: bool
-    ) -> DeviceTimes:
-        left_s = self._clock.left_s
-        return device_times(
-            needs,
-            within,
-            slots,
-            rounds_up=rounds_up,
-            most_entries=self._params.most_entries,
-            time_limit_s=None if math.isinf(left_s) else left_s,
-        )
-
     def offer(self, table: DeviceTimes, spans: Spans) -> int | None:
         """Keep cuts if their step is faster than the fastest so far; return its time."""
         cutting = Cutting(self.problem, table.needs, table.busy_ns)
@@ -342,13 +185,13 @@ class PipelineSearch:
         within = np.zeros_like(self.needs.room_bytes, dtype=bool)
         for at, (first, last) in enumerate(spans):
             within[at, first - 1, last - 1] = True
-        self._most_work *= self._params.share_of_given_cuts
-        slots = self._first_slots(within)
+        self._grids.most_work *= self._params.share_of_given_cuts
+        slots = self._grids.first_slots(within)
         while True:
-            grid = self._grid(within, slots)
+            grid = self._grids.filled(within, slots)
             self.slots = grid.plans.slots
             self.offer(grid.plans, spans)
-            if grid.is_exact or not self._may_take(within, 2 * slots):
+            if grid.is_exact or not self._grids.may_take(within, 2 * slots):
                 return
             slots *= 2
 
@@ -357,7 +200,7 @@ class PipelineSearch:
         within = self.needs.room_bytes >= 0
         if not within.any():
             return True, False
-        grid = self._grid(within, self._first_slots(within))
+        grid = self._grids.filled(within, self._grids.first_slots(within))
         plans = Cutting(self.problem, self.needs, grid.plans.busy_ns).least_bottleneck()
         floor = Cutting(self.problem, grid.floor.needs, grid.floor.busy_ns).least_bottleneck()
         does = plans is not None and self.planned(grid.plans, plans[1]) is not None

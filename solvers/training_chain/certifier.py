@@ -3,9 +3,10 @@ r"""Certificates of training steps: multipliers of the peak or the cycle bound, 
 Their linear programs are solved once more: that of `formulations/training_chain/peak_bound.py`, and
 where what is to be certified is above it, that of `cycle_bound.py`, or, where nothing fits, that of
 the missing memory. Rows of the checker's models (`certificates/training_chain/training_peak.py` and
-`training_cycle.py`) have the same names. They count bytes and nanoseconds, so that a multiplier is
-scaled by the units of the objective over those of its row: times, sizes, shares, or sizes by which
-the rows of the link were multiplied. The proof is one leaf.
+`training_cycle.py`) have the same names, but for (resident), which defines a column that is written
+out there: its multiplier is the sum of those of the rows that have the column. They count bytes and
+nanoseconds, so that a multiplier is scaled by the units of the objective over those of its row:
+times, sizes, shares, or sizes by which the rows of the link were multiplied. The proof is one leaf.
 
 What neither knows, such as the cut bound or an exact search, has no certificate.
 """
@@ -19,6 +20,7 @@ from fractions import Fraction
 
 from jettison.certificates.dual_bound import DualBound
 from jettison.certificates.integer_model import IntegerModel
+from jettison.formulations.training_chain.activation_rows import Existing
 from jettison.formulations.training_chain.cycle_bound import (
     CycleBoundModel,
     build_cycle_bound,
@@ -100,8 +102,10 @@ def _certified(
     stated = statement.model()
     if nothing_fits:
         built = build_missing_memory(problem)
+    elif name == "peak":
+        built = build_peak_bound(problem)
     else:
-        built = build_peak_bound(problem) if name == "peak" else build_cycle_bound(problem)
+        built = build_cycle_bound(problem, existing=Existing.AT_ALL_CUTS)
     algorithms = algorithms_for(len(problem.instance), params)
     if name == "peak":
         algorithms = (LinearAlgorithm.CHOOSE,)

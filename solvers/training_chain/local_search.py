@@ -98,7 +98,7 @@ class TrainingSearchParams(CycleParams):
     most_rounds: int = 10**9
     rounds_of_known_plans: int = 48
     changes_per_stage: int = 60
-    first_threshold: float = 0.001
+    first_threshold: float = 0.003
 
 
 TRAINING_SEARCH = TrainingSearchParams()

@@ -41,6 +41,7 @@ METHODS: tuple[Method[TrainingChain], ...] = (
             "offload-activations",
             "best-split",
         ),
+        bounds_of=("cycle", "cut-bound", "weights-bound"),
     ),
     Method(
         "exact",

@@ -1,4 +1,4 @@
-"""Random changes of a joint plan: of a stage, of a run of stages, of two that swap, of depths."""
+"""Random changes of a joint plan: of a stage or a run of stages, swaps, trades, depths."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def changed(plan: CodedPlan, chance: random.Random) -> CodedPlan:
         return _other_depth(plan, chance)
     if kind < 0.3:
         return _swapped(plan, chance)
+    if kind < 0.45:
+        return _traded(plan, chance)
     first = chance.randrange(len(plan.codes))
     length = 1 if chance.random() < 0.7 else chance.randint(2, max(2, len(plan.codes) // 4))
     change = _change(chance)
@@ -47,7 +49,7 @@ def _other_depth(plan: CodedPlan, chance: random.Random) -> CodedPlan:
 
 
 def _swapped(plan: CodedPlan, chance: random.Random) -> CodedPlan:
-    """Swap the ways of activations of two stages, their weights' absences, or all choices."""
+    """Swap the ways of activations of two stages, their weights' absences, updates, or all."""
     codes = bytearray(plan.codes)
     place = chance.randrange(len(codes))
     near = chance.random() < 0.6
@@ -55,34 +57,67 @@ def _swapped(plan: CodedPlan, chance: random.Random) -> CodedPlan:
     other %= len(codes)
     one, two = CHOICES[codes[place]], CHOICES[codes[other]]
     kind = chance.random()
-    if kind < 0.55:
+    if kind < 0.4:
         codes[place] = CODES[one._replace(saved=two.saved, output=two.output)]
         codes[other] = CODES[two._replace(saved=one.saved, output=one.output)]
-    elif kind < 0.75:
+    elif kind < 0.55:
         codes[place], codes[other] = codes[other], codes[place]
+    elif kind < 0.75:
+        codes[place] = CODES[one._replace(update=two.update, states_away=two.states_away)]
+        codes[other] = CODES[two._replace(update=one.update, states_away=one.states_away)]
     else:
         codes[place] = CODES[one._replace(away_between=two.away_between, away_after=two.away_after)]
         codes[other] = CODES[two._replace(away_between=one.away_between, away_after=one.away_after)]
     return plan._replace(codes=bytes(codes))
 
 
+def _traded(plan: CodedPlan, chance: random.Random) -> CodedPlan:
+    """Move an update between host and device, and have memory for its states, or give it away.
+
+    Where the memory is full, an update fits the device only if something else leaves it, and one
+    that moves to the host frees memory that only another change uses.
+    """
+    codes = bytearray(plan.codes)
+    place = chance.randrange(len(codes))
+    choice = CHOICES[codes[place]]
+    is_hosted = choice.update is UpdatePlace.HOST
+    if is_hosted:
+        update = chance.choice((UpdatePlace.AT_ONCE, UpdatePlace.LATE))
+        choice = choice._replace(
+            update=update, states_away=chance.random() < 0.25, away_after=chance.random() < 0.5
+        )
+    else:
+        choice = choice._replace(update=UpdatePlace.HOST)
+    codes[place] = CODES[choice]
+    others = [
+        other
+        for other, code in enumerate(codes)
+        if (CHOICES[code].saved is Way.AGAIN) is not is_hosted
+    ]
+    if others:
+        other = chance.choice(others)
+        way = Way.AGAIN if is_hosted else chance.choice((Way.KEPT, Way.SENT))
+        codes[other] = CODES[CHOICES[codes[other]]._replace(saved=way)]
+    return plan._replace(codes=bytes(codes))
+
+
 def _change(chance: random.Random) -> Callable[[StageChoice], StageChoice]:
     """Return a change of the choices of one stage."""
     kind = chance.random()
-    if kind < 0.5:
+    if kind < 0.44:
         way = chance.choice(_WAYS)
         return lambda choice: choice._replace(saved=way)
-    if kind < 0.62:
+    if kind < 0.54:
         output = chance.choice(_WAYS)
         return lambda choice: choice._replace(output=output)
-    if kind < 0.74:
+    if kind < 0.65:
         return lambda choice: choice._replace(away_between=not choice.away_between)
-    if kind < 0.84:
+    if kind < 0.74:
         return lambda choice: choice._replace(away_after=not choice.away_after)
-    if kind < 0.92:
+    if kind < 0.82:
         return lambda choice: choice._replace(states_away=not choice.states_away)
     place = chance.choice(_PLACES)
-    if kind < 0.96:
+    if kind < 0.91:
         return lambda choice: choice._replace(update=place)
     # An update that moves takes weights and states with it.
     away, states_away = chance.random() < 0.5, chance.random() < 0.5

@@ -13,7 +13,7 @@ from jettison.solvers.core.outcome import SILENT, SolveOptions
 from jettison.solvers.core.registry import find_method, methods_of
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.pipeline_chain.exact import bound_step, solve_bottleneck, solve_exact
-from jettison.solvers.pipeline_chain.search import PipelineParams
+from jettison.solvers.pipeline_chain.pipeline_params import PipelineParams
 from tests.drawing.chains import stage_of
 from tests.drawing.pipelines import drawn_pipeline
 from tests.pipeline_chain.oracles.by_enumeration import best_pipeline

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.pipeline_chain.least_memory import least_memory
-from jettison.solvers.pipeline_chain.search import PIPELINE, PipelineParams
+from jettison.solvers.pipeline_chain.pipeline_params import PIPELINE, PipelineParams
 from tests.drawing.pipelines import drawn_pipeline
 from tests.pipeline_chain.oracles.by_enumeration import best_pipeline
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_chain.chain import Chain
@@ -95,3 +95,32 @@ def sizes_of_tensors(chain: Chain) -> dict[tuple[StageTensor, int], int]:
             (StageTensor.OUTPUT, stage.output_bytes),
         )
     }
+
+
+def check_arguments(batch: object, loss_arguments: Sequence[Any], device: torch.device) -> None:
+    """Refuse arguments of a step that are on another device or have a gradient.
+
+    Raises
+    ------
+    InputError
+        Naming the argument.
+    """
+    if not isinstance(batch, Tensor):
+        raise InputError(
+            f"a {type(batch).__name__} is not a tensor",
+            field="batch",
+            expected="give one batch as a tensor",
+        )
+    for item in (batch, *loss_arguments):
+        if isinstance(item, Tensor) and item.device.type != device.type:
+            raise InputError(
+                f"a tensor on {item.device}",
+                field="batch",
+                expected=f'move it with .to("{device}")',
+            )
+        if isinstance(item, Tensor) and item.requires_grad:
+            raise InputError(
+                "a tensor that requires a gradient, which no stage would pass on",
+                field="batch",
+                expected="detach() it",
+            )

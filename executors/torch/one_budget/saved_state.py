@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from jettison.instances.core.errors import InputError
 from jettison.schedules.training_chain.event import StageTensor
 from jettison.schedules.training_chain.tensors import StageTensors
-from jettison.torch.one_budget.stage_weights import Settings, StageWeights
+from jettison.torch.one_budget.optimizer_settings import Settings
+from jettison.torch.one_budget.stage_weights import StageWeights
 
 
 class SavedState:

@@ -11,10 +11,18 @@ from torch import Tensor, nn
 
 from jettison.schedules.training_chain.event import StageTensor
 from jettison.torch.host_copies import HostCopies, Storages
+from jettison.torch.one_budget.optimizer_settings import (
+    Settings,
+    copies_of,
+    set_settings,
+    states_of,
+    take_settings,
+)
+from jettison.torch.one_budget.own_storages import own_storages, twins_of
+from jettison.torch.one_budget.stage_gradient import StageGradient
 from jettison.torch.saved_storages import Place
 
 OptimizerOf = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
-Settings = list[dict[str, Any]]
 
 
 class StageWeights:
@@ -68,13 +76,11 @@ class StageWeights:
         self._copies = copies
         self._parameters = list(parameters)
         self._trained = [item for item in parameters if item.requires_grad]
-        self._weights = _own_storages(self._parameters, device)
+        self._weights = own_storages(self._parameters, device)
         self._weight_bytes = [int(storage.nbytes()) for storage in self._weights]
         self._states: Storages = []
         self._state_bytes: list[int] = []
-        self._device = device
-        self._gradient_bytes: list[int] = []
-        self._places: list[tuple[nn.Parameter, Place, int]] = []
+        self._gradient = StageGradient(self._trained, device)
         self._settings_then: Settings = []
         self.is_pending = False
         self._twins: list[nn.Parameter] = []
@@ -82,24 +88,15 @@ class StageWeights:
             self._twins = self._make_twins()
         self.optimizer = optimizer_of(self._subjects) if self._trained else None
         groups = [] if self.optimizer is None else self.optimizer.param_groups
-        self.settings = _copies_of(groups)
-        self._forget_gradients()
+        self.settings = copies_of(groups)
+        self._gradient.forget()
 
     def _make_twins(self) -> list[nn.Parameter]:
         """Copy the weights to the host; return the trained parameters there."""
         self.offload(StageTensor.WEIGHTS)
         self._copies.release(self._names[StageTensor.WEIGHTS])
-        places = dict(
-            zip(
-                (storage._cdata for storage in self._weights),
-                self._copies.on_host(self._names[StageTensor.WEIGHTS]),
-                strict=True,
-            )
-        )
-        return [
-            nn.Parameter(Place.of(item).on(places[item.untyped_storage()._cdata]))
-            for item in self._trained
-        ]
+        hosted = self._copies.on_host(self._names[StageTensor.WEIGHTS])
+        return twins_of(self._trained, self._weights, hosted)
 
     @property
     def updates_on_host(self) -> bool:
@@ -134,7 +131,7 @@ class StageWeights:
     @property
     def has_gradient(self) -> bool:
         """Whether a gradient is on the device, or arriving."""
-        return any(parameter.grad is not None for parameter in self._trained)
+        return self._gradient.exists
 
     def is_on_device(self, tensor: StageTensor) -> bool:
         """Tell whether weights or states are on the device, or arriving."""
@@ -149,8 +146,8 @@ class StageWeights:
         """Note that the backward operation has made a gradient; its update may run later."""
         if self.optimizer is None:
             return
-        self._settings_then = _copies_of(self.settings)
-        self._places = []
+        self._settings_then = copies_of(self.settings)
+        self._gradient.places = []
         self._copies.outdate(self._names[StageTensor.GRADIENT])
         self.is_pending = True
 
@@ -159,7 +156,7 @@ class StageWeights:
         if tensor is StageTensor.GRADIENT:
             if not self.is_pending:
                 return
-            storages = self._note_places()
+            storages = self._gradient.note_places()
         else:
             storages = self._weights if tensor is StageTensor.WEIGHTS else self._states
         if storages:
@@ -169,14 +166,10 @@ class StageWeights:
         """Begin to copy a tensor back from the host, if it has been there."""
         name = self._names[tensor]
         if tensor is StageTensor.GRADIENT:
-            if self.is_pending and self._places:
-                storages = [
-                    torch.UntypedStorage(size_bytes, device=self._device)
-                    for size_bytes in self._gradient_bytes
-                ]
+            if self.is_pending and self._gradient.places:
+                storages = self._gradient.new_storages()
                 self._copies.prefetch(name, storages)
-                for parameter, place, index in self._places:
-                    parameter.grad = place.on(storages[index])
+                self._gradient.put_on(storages)
             return
         is_weights = tensor is StageTensor.WEIGHTS
         storages = self._weights if is_weights else self._states
@@ -194,7 +187,7 @@ class StageWeights:
         self._copies.await_arrival(name)
         self._copies.release(name)
         if tensor is StageTensor.GRADIENT:
-            self._forget_gradients()
+            self._gradient.forget()
             return
         for storage in self._weights if tensor is StageTensor.WEIGHTS else self._states:
             storage.resize_(0)
@@ -210,9 +203,9 @@ class StageWeights:
             for parameter in self._trained:
                 if parameter.grad is not None:
                     parameter.grad.mul_(factor)
-        _set(self.optimizer, self._settings_then)
+        set_settings(self.optimizer, self._settings_then)
         self.optimizer.step()
-        self._forget_gradients()
+        self._gradient.forget()
         self.is_pending = False
         self._find_states()
         for tensor in (StageTensor.WEIGHTS, StageTensor.STATES):
@@ -227,9 +220,10 @@ class StageWeights:
         old one from now on.
         """
         if not self.is_pending or self.optimizer is None:
-            return _do_nothing
+            # In the first period, updates of the step before have no gradient.
+            return lambda: None
         self.is_pending = False
-        optimizer, places, settings = self.optimizer, self._places, self._settings_then
+        optimizer, places, settings = self.optimizer, self._gradient.places, self._settings_then
         twin_of = {
             id(parameter): twin for parameter, twin in zip(self._trained, self._twins, strict=True)
         }
@@ -242,7 +236,7 @@ class StageWeights:
                 if factor is not None:
                     gradient.mul_(factor.to(gradient.device))
                 twin_of[id(parameter)].grad = gradient
-            _set(optimizer, settings)
+            set_settings(optimizer, settings)
             optimizer.step()
             for twin in twin_of.values():
                 twin.grad = None
@@ -330,11 +324,7 @@ class StageWeights:
                     state[number] = copy.deepcopy(dict(states[id(item)]))
             count += len(own)
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
-        for settings_now, group in zip(
-            self.settings, _copies_of(self.optimizer.param_groups), strict=True
-        ):
-            settings_now.clear()
-            settings_now.update(group)
+        take_settings(self.settings, self.optimizer)
         if not self._twins:
             self._copies.await_arrival(self._names[StageTensor.STATES])
             self._copies.release(self._names[StageTensor.STATES])
@@ -344,77 +334,16 @@ class StageWeights:
     def on_device(self) -> Iterator[Tensor]:
         """Yield the tensors of which something is on the device."""
         yield from self._parameters
-        for parameter in self._trained:
-            if parameter.grad is not None:
-                yield parameter.grad
+        yield from self._gradient.on_device()
         if self.optimizer is not None and not self._twins:
-            yield from _states_of(self.optimizer)
-
-    def _note_places(self) -> Storages:
-        """Note where each gradient is in its storage; return the storages."""
-        storages: dict[int, torch.UntypedStorage] = {}
-        self._places = []
-        for parameter in self._trained:
-            if parameter.grad is not None:
-                storage = parameter.grad.untyped_storage()
-                storages.setdefault(storage._cdata, storage)
-                index = list(storages).index(storage._cdata)
-                self._places.append((parameter, Place.of(parameter.grad), index))
-        self._gradient_bytes = [int(storage.nbytes()) for storage in storages.values()]
-        return list(storages.values())
-
-    def _forget_gradients(self) -> None:
-        for parameter in self._trained:
-            parameter.grad = None
+            yield from states_of(self.optimizer)
 
     def _find_states(self) -> None:
         assert self.optimizer is not None
         storages = {
             storage._cdata: storage
-            for tensor in _states_of(self.optimizer)
+            for tensor in states_of(self.optimizer)
             if (storage := tensor.untyped_storage()).nbytes()
         }
         self._states = list(storages.values())
         self._state_bytes = [int(storage.nbytes()) for storage in self._states]
-
-
-def _own_storages(parameters: Sequence[nn.Parameter], device: torch.device) -> Storages:
-    """Move parameters into storages of their own on a device, whose sizes can change."""
-    moved: dict[int, torch.UntypedStorage] = {}
-    old = {item.untyped_storage()._cdata: item.untyped_storage() for item in parameters}
-    for parameter in parameters:
-        key = parameter.untyped_storage()._cdata
-        if key not in moved:
-            moved[key] = torch.UntypedStorage(old[key].nbytes(), device=device)
-            moved[key].copy_(old[key])
-        parameter.data = Place.of(parameter.detach()).on(moved[key])
-    return [storage for storage in moved.values() if storage.nbytes()]
-
-
-def _states_of(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
-    """Yield the states of an optimizer that are more than a number."""
-    for state in optimizer.state.values():
-        for value in state.values():
-            if isinstance(value, Tensor) and value.dim():
-                yield value
-
-
-def _copies_of(groups: Settings) -> Settings:
-    """Return copies of parameter groups, without the parameters."""
-    return [
-        {
-            key: value.clone() if isinstance(value, Tensor) else value
-            for key, value in group.items()
-            if key != "params"
-        }
-        for group in groups
-    ]
-
-
-def _set(optimizer: torch.optim.Optimizer, settings: Settings) -> None:
-    for group, given in zip(optimizer.param_groups, settings, strict=True):
-        group.update(given)
-
-
-def _do_nothing() -> None:
-    """Do nothing: in the first period, updates of the step before have no gradient."""

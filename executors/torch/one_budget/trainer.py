@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,72 +14,31 @@ from jettison.instances.profilers.torch_chains.stage import check_sequential
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.training_chain.problem import TrainingChain
-from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
+from jettison.schedules.training_chain.event import StageTensor
 from jettison.schedules.training_chain.first_state import first_state
 from jettison.schedules.training_chain.schedule import TrainingSchedule
 from jettison.schedules.training_chain.training_verdict import TrainingVerdict
 from jettison.solvers.core.result import Result
 from jettison.torch.accepted_replay import accepted_replay
-from jettison.torch.checkpointed_sequential import Loss, with_arguments
+from jettison.torch.checkpointed_sequential import Loss
 from jettison.torch.errors import ExecutionError, Uncopied
 from jettison.torch.host_copies import host_copies
-from jettison.torch.one_budget.activations import StepActivations
 from jettison.torch.one_budget.gradient_norm import GradientNorm, check_updates_are_late
 from jettison.torch.one_budget.host_processor import host_processor
 from jettison.torch.one_budget.issue_order import issue_order
 from jettison.torch.one_budget.memory_gauge import CpuGauge, Gauge, NoGauge
 from jettison.torch.one_budget.model_parts import (
+    check_arguments,
     check_optimizer,
     device_of,
     parameters_of_stages,
     sizes_of_tensors,
 )
+from jettison.torch.one_budget.optimizer_settings import Settings
+from jettison.torch.one_budget.period import Period
 from jettison.torch.one_budget.saved_state import SavedState
-from jettison.torch.one_budget.stage_weights import OptimizerOf, Settings, StageWeights
-from jettison.torch.schedule_run import RunStage
-from jettison.torch.stage_modules import StageModules
-
-_FORWARD, _ALL = TrainingEventKind.FORWARD, TrainingEventKind.FORWARD_ALL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetPrediction:
-    """Predicted time and peaks of a step, by the replay.
-
-    Attributes
-    ----------
-    time_ns
-        Time of a step when steps follow one another.
-    peak_bytes
-        Memory of the device with all that is trained: weights, gradients, optimizer states,
-        activations and the batch; without buffers.
-    host_peak_bytes
-        Memory of the host.
-    bound_ns
-        Lower bound of the time of all schedules, where the solver has said one; else the time of a
-        step that computes nothing again and waits for nothing.
-    """
-
-    time_ns: int
-    peak_bytes: int
-    host_peak_bytes: int
-    bound_ns: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredStep:
-    """Step that was measured.
-
-    Attributes
-    ----------
-    loss
-        The loss.
-    measured
-        Bytes of the device's memory at the peak, or nanoseconds.
-    """
-
-    loss: Tensor
-    measured: int
+from jettison.torch.one_budget.stage_weights import OptimizerOf, StageWeights
+from jettison.torch.one_budget.step_numbers import BudgetPrediction, MeasuredStep
 
 
 class OneBudgetTrainer(Uncopied):
@@ -181,13 +138,21 @@ class OneBudgetTrainer(Uncopied):
         self._host = host_processor(self._device)
         self._order = issue_order(schedule, verdict, sizes_of_tensors(self.chain))
         check_updates_are_late(max_gradient_norm, self._order, self.chain)
-        self._runs = Counter(event.stage for event in schedule.events if event.kind.is_forward)
         self._first = first_state(self.chain, schedule.events)
         self._weights = self._place(parameters, optimizer)
         self._norm = GradientNorm(max_gradient_norm, self._weights)
+        self._period = Period(
+            model,
+            loss,
+            self.chain,
+            self._order,
+            self._weights,
+            self._copies,
+            self._host,
+            self._norm,
+        )
         self._saved = SavedState(model, self._weights, self._first)
         self._is_usable = True
-        self._activations: StepActivations | None = None
 
     def _place(
         self, parameters: Sequence[Sequence[nn.Parameter]], optimizer: OptimizerOf
@@ -286,7 +251,7 @@ class OneBudgetTrainer(Uncopied):
         for number, stage in enumerate(self._weights, start=1):
             self._host.wait(number)
             if stage.is_pending:
-                self._update_now(stage)
+                self._period.update_now(stage)
                 self._saved.settle(number)
         self._synchronize()
 
@@ -350,115 +315,20 @@ class OneBudgetTrainer(Uncopied):
         self._host.close()
         self._is_usable = False
 
-    def _update_now(self, stage: StageWeights) -> None:
-        if stage.updates_on_host:
-            stage.offload(StageTensor.GRADIENT)
-            stage.host_update(self._norm.factor)()
-            stage.drop(StageTensor.GRADIENT)
-            if stage.is_on_device(StageTensor.WEIGHTS):
-                stage.prefetch(StageTensor.WEIGHTS)
-            return
-        for tensor in (StageTensor.WEIGHTS, StageTensor.STATES):
-            if not stage.is_on_device(tensor):
-                stage.prefetch(tensor)
-        if not stage.has_gradient:
-            stage.prefetch(StageTensor.GRADIENT)
-        stage.update(self._norm.factor)
-
     def _step(self, batch: Tensor, loss_arguments: Sequence[Any], gauge: Gauge) -> Tensor:
         self._check_usable()
-        self._check_arguments(batch, loss_arguments)
+        check_sequential(self.model)
+        check_arguments(batch, loss_arguments, self._device)
         self._is_usable = False
-        self._activations = StepActivations(
-            self._run_stages(loss_arguments),
-            batch,
-            loss_arguments,
-            self._copies,
-            self._runs,
-            self._staying,
-        )
-        loss: Tensor | None = None
-        with torch.no_grad():
-            for event in self._order:
-                gauge.look()
-                if not event.kind.is_computation:
-                    self._move(event, self._activations)
-                    continue
-                with gauge.operation(event):
-                    output = self._compute(event, self._activations)
-                if output is not None and event.stage == len(self.chain) and loss is None:
-                    loss = output.clone()
-                # It lives as long as the activations hold it.
-                del output
-        gauge.look()
-        self._activations = None
+        loss = self._period.run(batch, loss_arguments, gauge)
         self._is_usable = True
-        assert loss is not None
         return loss
-
-    def _compute(self, event: TrainingEvent, activations: StepActivations) -> Tensor | None:
-        number = event.stage
-        stage = self._weights[number - 1]
-        if event.kind is TrainingEventKind.HOST_UPDATE:
-            self._host.submit(number, stage.host_update(self._norm.factor))
-            return None
-        if event.kind is TrainingEventKind.UPDATE:
-            stage.update(self._norm.factor)
-            return None
-        stage.await_weights()
-        if event.kind is _FORWARD:
-            return activations.forward(number)
-        if event.kind is _ALL:
-            return activations.forward_all(number)
-        activations.backward(number)
-        stage.note_gradient()
-        self._norm.note(number)
-        return None
-
-    def _move(self, event: TrainingEvent, activations: StepActivations) -> None:
-        assert event.tensor is not None
-        if event.tensor.is_activation:
-            move = {
-                TrainingEventKind.OFFLOAD: activations.offload,
-                TrainingEventKind.PREFETCH: activations.prefetch,
-                TrainingEventKind.DROP: activations.drop,
-            }[event.kind]
-            move(event.tensor, event.stage)
-            return
-        stage = self._weights[event.stage - 1]
-        if event.kind is TrainingEventKind.OFFLOAD:
-            self._host.wait(event.stage)
-            stage.offload(event.tensor)
-        elif event.kind is TrainingEventKind.PREFETCH:
-            self._host.wait(event.stage)
-            stage.prefetch(event.tensor)
-        else:
-            stage.drop(event.tensor)
-
-    def _run_stages(self, loss_arguments: Sequence[Any]) -> list[RunStage]:
-        needs_gradient = False
-        stages = []
-        for given, module, weights in zip(
-            self.chain, (*self.model, self.loss), self._weights, strict=True
-        ):
-            needs_gradient = needs_gradient or weights.optimizer is not None
-            call = module
-            if given is self.chain.stages[-1] and loss_arguments:
-                call = with_arguments(module, tuple(loss_arguments))
-            stages.append(RunStage(given.name, call, needs_gradient, StageModules(call)))
-        return stages
-
-    def _staying(self, number: int) -> list[Tensor]:
-        module = self.loss if number == len(self.chain) else self.model[number - 1]
-        if not isinstance(module, nn.Module):
-            return []
-        return [*module.parameters(), *module.buffers()]
 
     def _held_bytes(self) -> int:
         """Return what is on the device now."""
         found = storage_bytes(item for stage in self._weights for item in stage.on_device())
-        if self._activations is not None:
-            found |= self._activations.storages()
+        if self._period.activations is not None:
+            found |= self._period.activations.storages()
         return sum(found.values())
 
     def _check_usable(self) -> None:
@@ -466,28 +336,6 @@ class OneBudgetTrainer(Uncopied):
             raise ExecutionError(
                 "the trainer is closed, or one of its steps has ended with an error; make a new one"
             )
-
-    def _check_arguments(self, batch: object, loss_arguments: Sequence[Any]) -> None:
-        check_sequential(self.model)
-        if not isinstance(batch, Tensor):
-            raise InputError(
-                f"a {type(batch).__name__} is not a tensor",
-                field="batch",
-                expected="give one batch as a tensor",
-            )
-        for item in (batch, *loss_arguments):
-            if isinstance(item, Tensor) and item.device.type != self._device.type:
-                raise InputError(
-                    f"a tensor on {item.device}",
-                    field="batch",
-                    expected=f'move it with .to("{self._device}")',
-                )
-            if isinstance(item, Tensor) and item.requires_grad:
-                raise InputError(
-                    "a tensor that requires a gradient, which no stage would pass on",
-                    field="batch",
-                    expected="detach() it",
-                )
 
     def _synchronize(self) -> None:
         if self._device.type == "cuda":
