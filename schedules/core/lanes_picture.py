@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jettison.schedules.core.memory_marks import mark_limit, mark_peak
 from jettison.schedules.core.picture_style import (
     BLACK,
-    LIGHT_GREY,
+    IN_MEMORY,
     AxisUnit,
     memory_unit,
     set_title,
@@ -146,7 +146,7 @@ def draw_memory(
     (line,) = axes.plot(
         when, height, drawstyle="steps-post", color=BLACK, linewidth=1.0, label="memory in use"
     )
-    axes.fill_between(when, height, step="post", color=LIGHT_GREY, linewidth=0)
+    axes.fill_between(when, height, step="post", color=IN_MEMORY, linewidth=0)
     axes.set_ylim(0, (1 + _HEADROOM) * memory.of(top_bytes))
     axes.set_ylabel(f"memory ({memory.name})")
     axes.spines[["top", "right"]].set_visible(False)
