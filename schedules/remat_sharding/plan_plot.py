@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.core.picture_style import (
+    AGAIN,
     BLACK,
-    BLUE,
-    GREEN,
+    BROWN,
+    FORWARD,
     GREY,
-    ORANGE,
+    SENT,
     empty_axes,
     legend_below,
     time_unit,
@@ -59,9 +60,9 @@ def plot_sharded_plan(sharded: ShardedGraph, plan: ShardedSchedule, *, title: st
     unit = time_unit(max((row.time_ns for row in rows), default=1))
     left = [0.0] * len(rows)
     parts = (
-        (BLUE, "computing", [row.compute_ns for row in rows]),
-        (GREEN, "communicating", [row.communication_ns for row in rows]),
-        (GREY, "resharding", [row.resharding_ns for row in rows]),
+        (FORWARD, "computing", [row.compute_ns for row in rows]),
+        (SENT, "communicating", [row.communication_ns for row in rows]),
+        (BROWN, "resharding", [row.resharding_ns for row in rows]),
     )
     for colour, _, amounts_ns in parts:
         widths = [unit.of(amount) for amount in amounts_ns]
@@ -84,9 +85,9 @@ def plot_sharded_plan(sharded: ShardedGraph, plan: ShardedSchedule, *, title: st
     handles = [
         Patch(facecolor=colour, label=f"{label} ({_percent(sum(amounts_ns), total_ns)})")
         for colour, label, amounts_ns in (
-            (BLUE, "computing", [row.compute_ns for row in everything]),
-            (GREEN, "communicating", [row.communication_ns for row in everything]),
-            (GREY, "resharding", [row.resharding_ns for row in everything]),
+            (FORWARD, "computing", [row.compute_ns for row in everything]),
+            (SENT, "communicating", [row.communication_ns for row in everything]),
+            (BROWN, "resharding", [row.resharding_ns for row in everything]),
         )
     ]
     legend_below(axes, handles, columns=3)
@@ -101,7 +102,7 @@ def _write_names(axes: Axes, rows: Sequence[PlannedOperator], ends: Sequence[flo
     for place, (row, end, label) in enumerate(zip(rows, ends, axes.get_yticklabels(), strict=True)):
         again = row.computations > 1
         if again:
-            label.set_color(ORANGE)
+            label.set_color(AGAIN)
             label.set_fontweight("bold")
         axes.annotate(
             f"{row.strategy}, {row.computations} times" if again else row.strategy,
@@ -110,7 +111,7 @@ def _write_names(axes: Axes, rows: Sequence[PlannedOperator], ends: Sequence[flo
             textcoords="offset points",
             va="center",
             fontsize=6.5,
-            color=ORANGE if again else BLACK,
+            color=AGAIN if again else BLACK,
             parse_math=False,
         )
 
