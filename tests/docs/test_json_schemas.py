@@ -80,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def printed(folder: Path) -> dict[str, list[Any]]:
-    """What all lines print, run in their order in one folder."""
+    """Outputs of all lines, run in their order in one folder."""
     found: dict[str, list[Any]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
