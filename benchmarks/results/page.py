@@ -23,15 +23,14 @@ PAGE = ROOT / "docs" / "results.md"
 PARTS = ("counts", "results", "published", "papers")
 _PROBLEM_COLUMNS = (
     "instance",
-    "device",
     "resources",
     "time",
-    "method",
-    "CPU s",
     "bound",
     "gap",
     "holds for",
+    "method, CPU s",
     "certificate",
+    "device",
 )
 
 
@@ -101,15 +100,14 @@ def _row(case: Standing) -> list[str]:
         certificate = _certificate(tightest)
     return [
         f"`{record.instance}`",
-        record.device or "-",
         _resources(record),
         time,
-        method,
-        "" if cpu_s is None else f"{cpu_s:.1f}",
         bound_text,
         _gap(case),
         holds_for,
+        method if cpu_s is None else f"{method}, {cpu_s:.1f}",
         certificate,
+        record.device or "-",
     ]
 
 
