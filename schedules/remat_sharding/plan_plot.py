@@ -83,7 +83,7 @@ def plot_sharded_plan(sharded: ShardedGraph, plan: ShardedSchedule, *, title: st
         for colour, label, amounts_ns in _parts(everything)
         if any(amounts_ns)
     ]
-    legend_below(axes, handles, columns=4)
+    legend_below(axes, handles, columns=2)
     return axes.figure.figure
 
 
