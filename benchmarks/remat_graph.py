@@ -10,7 +10,7 @@ Run: ``python benchmarks/remat_graph.py SECTION ... [--seeds N]``. Sections:
     What models of one cut, at the stages whose memory costs most, prove of the overhead of training
     graphs in about .2 CPU seconds.
 ``networks``
-    `exact` at half of the memory on the networks drawn here; `graph_marks.py` has published graphs.
+    `exact` at half of the memory on the networks drawn here; `marks.py` has published graphs.
 ``large``
     `exact` on layered graphs of 1000 nodes drawn here.
 

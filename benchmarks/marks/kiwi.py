@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
+from functools import partial
 
 from benchmarks.cpu_clock import CpuLimit, cpu_seconds
+from benchmarks.marks.job import Job
 from benchmarks.marks.row import Row
 from jettison.instances.catalog import load
 from jettison.instances.remat_sharding.problem import RematSharding
@@ -75,11 +76,15 @@ MARKS = (
 )
 
 
-def rows(pattern: str = "*") -> Iterator[Row]:
-    """Yield a row for each mark whose instance and memory match a pattern: ``encoder-4l* 40%``."""
+def jobs() -> Iterator[Job]:
+    """Yield a job for each mark."""
     for mark in MARKS:
-        if fnmatch(f"{mark.instance} {mark.memory}", pattern):
-            yield _measured(mark)
+        yield Job(
+            problem="remat-sharding",
+            name=f"{mark.instance} {mark.memory}",
+            cpu_limit_s=mark.cpu_limit_s,
+            measure=partial(_measured, mark),
+        )
 
 
 def _measured(mark: Mark) -> Row:

@@ -21,8 +21,10 @@ class Row:
         The mark in words.
     is_held
         Whether it is held; None where the case was left out.
+    best_known
+        What was published elsewhere, in words.
     note
-        Why it was left out, or what is known beside it.
+        Why it was left out, or what was found beside it.
     """
 
     instance: str
@@ -32,6 +34,7 @@ class Row:
     cpu_s: float | None = None
     mark: str
     is_held: bool | None
+    best_known: str = ""
     note: str = ""
 
     @property

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 from benchmarks.cpu_clock import CpuLimit, cpu_seconds
+from benchmarks.marks.job import Job
 from benchmarks.marks.row import Row
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.sharding.problem import Sharding
@@ -130,31 +131,37 @@ MARKS = (
 )
 
 
-def rows(folder: Path, pattern: str = "*") -> Iterator[Row]:
-    """Yield a row for each mark whose instance and method match a pattern such as ``K exact``.
+def jobs(folder: Path | None) -> Iterator[Job]:
+    """Yield a job for each mark.
 
     Parameters
     ----------
     folder
-        Holds the files of the contest, ``asplos-2025-iopddl-K.json.gz`` and so on. Marks of others
-        are left out, and their rows say so.
-    pattern
-        Of the letter, a blank and the method.
+        Holds the files of the contest, ``asplos-2025-iopddl-K.json.gz`` and so on; None for no such
+        folder. Marks of files that are not there are left out, and their rows say so.
     """
     for mark in MARKS:
-        if not fnmatch(f"{mark.letter} {mark.method}", pattern):
-            continue
-        path = folder / f"asplos-2025-iopddl-{mark.letter}.json.gz"
-        if path.is_file():
-            yield _measured(mark, path)
-        else:
-            yield Row(
-                instance=_name(mark),
-                method=mark.method,
-                mark=_words(mark),
-                is_held=None,
-                note=f"left out: there is no {path.name}",
-            )
+        yield Job(
+            problem="sharding",
+            name=f"{_name(mark)} {mark.method}",
+            cpu_limit_s=mark.cpu_limit_s,
+            measure=partial(_row, mark, folder),
+        )
+
+
+def _row(mark: Mark, folder: Path | None) -> Row:
+    name = f"asplos-2025-iopddl-{mark.letter}.json.gz"
+    path = None if folder is None else folder / name
+    if path is not None and path.is_file():
+        return _measured(mark, path)
+    return Row(
+        instance=_name(mark),
+        method=mark.method,
+        mark=_words(mark),
+        is_held=None,
+        best_known=_best_known(mark),
+        note=f"left out: there is no {name}",
+    )
 
 
 def _measured(mark: Mark, path: Path) -> Row:
@@ -171,7 +178,6 @@ def _measured(mark: Mark, path: Path) -> Row:
     time_ns, bound_ns = result.time_ns, result.lower_bound_ns
     is_bounded = mark.least_bound_ns is None or (bound_ns or 0) >= mark.least_bound_ns
     is_cheap = mark.most_cost_ns is None or (time_ns is not None and time_ns <= mark.most_cost_ns)
-    note = "" if mark.best_known_ns is None else f"best known {mark.best_known_ns}"
     return Row(
         instance=_name(mark),
         method=mark.method,
@@ -180,8 +186,12 @@ def _measured(mark: Mark, path: Path) -> Row:
         cpu_s=spent_s,
         mark=_words(mark),
         is_held=is_cheap and is_bounded and (result.status == "optimal" or not mark.is_proved),
-        note=note,
+        best_known=_best_known(mark),
     )
+
+
+def _best_known(mark: Mark) -> str:
+    return "" if mark.best_known_ns is None else f"{mark.best_known_ns}, the contest"
 
 
 def _name(mark: Mark) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.core import TyperGroup
 
 from jettison.cli.main import app
 
+from . import command_outputs
 from .page_text import SECTION, SUBSECTION, TITLE, heading, toctree, write_page
 
 
@@ -21,10 +23,14 @@ def write(folder: Path) -> None:
     context = typer.Context(group, info_name="jettison")
     names = group.list_commands(context)
     lines = []
+    with tempfile.TemporaryDirectory() as made:
+        printed = command_outputs.outputs(Path(made))
     for name in names:
         command = group.get_command(context, name)
         lines.append(f":doc:`{name}`\n   {_first_sentence(command.help)}")
         parts = _described(command, name, context, level=0)
+        # Behind the heading, the usage and what it does, before the options.
+        parts[3:3] = [_output(text) for text in printed.get(name, ())]
         write_page(folder / f"{name}.rst", *parts)
     write_page(
         folder / "index.rst",
@@ -32,6 +38,13 @@ def write(folder: Path) -> None:
         _prose(group.help),
         "\n\n".join(lines),
         toctree((name, name) for name in names),
+    )
+
+
+def _output(text: str) -> str:
+    """Return a command and what it prints as a block."""
+    return ".. code-block:: console\n\n" + "\n".join(
+        f"   {line}".rstrip() for line in text.splitlines()
     )
 
 

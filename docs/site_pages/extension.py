@@ -15,6 +15,7 @@ from . import (
     benchmark_page,
     command_pages,
     formulation_pages,
+    json_pages,
     kiwi_pictures,
     local_mathjax,
     name_links,
@@ -22,6 +23,7 @@ from . import (
     paper_pages,
     planners_picture,
     problem_pages,
+    problem_pictures,
     start_picture,
 )
 
@@ -40,7 +42,9 @@ def write_pages(app: Sphinx) -> None:
     planners_picture.write(ROOT, folder)
     formulation_pages.write(ROOT, folder / "formulations")
     problem_pages.write(ROOT, folder / "problems")
+    problem_pictures.write(folder / "problems")
     command_pages.write(folder / "commands")
+    json_pages.write(folder)
     api_pages.write(folder / "api")
     notebook_pages.write(ROOT, folder / "notebooks")
     paper_pages.write(ROOT, folder / "papers")

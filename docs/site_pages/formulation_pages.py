@@ -1,7 +1,7 @@
-"""Pages of the formulations: the model in LaTeX beside its code, grouped by paper.
+"""Pages of the formulations: the model in LaTeX beside its code, grouped by problem.
 
 A module of ``formulations/`` is a formulation if its docstring states a model (``.. math::``). Its
-group is the paper of the column, the folder, that it stands in. Modules without a model of their
+group is the problem of the column, the folder, that it stands in. Modules without a model of their
 own are parts: their code stands on the page of the formulation of their column that their
 docstring names.
 """
@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from jettison.solvers.core.registry import PROBLEM_KINDS
+
 from .page_text import (
     SECTION,
     TITLE,
@@ -20,23 +22,27 @@ from .page_text import (
     heading,
     table,
     toctree,
+    with_escapes,
     with_numbers_kept,
     write_page,
 )
 
-# Columns from chains to meshes, as the problems are listed elsewhere.
-PAPERS = {
-    "remat_chain": "rotor: recompute on a chain (RR-9302)",
-    "remat_graph": "Checkmate and Moccasin: recompute on a graph",
-    "sharding": "Alpa and the IOPDDL contest: one strategy for each operator",
-    "remat_sharding": "KIWI: shard and recompute (2023)",
-    "remat_offload": "POFO: recompute and offload on a chain (NeurIPS 2021)",
-    "weight_offload": "Weight offloading",
-    "training_chain": "One budget: activations, weights, gradients and states together",
-    "multi_model": "µ-TWO: models that share a device (MLSys 2023)",
-    "pipeline_chain": "Pipelines of devices",
-    "three_partition": "Hard instances: 3-PARTITION",
-    "milp": "For several problems",
+# Titles of the columns, as the problems are listed elsewhere, and the papers whose models they are.
+GROUPS = {
+    "remat_chain": ("Recomputing on a chain", "rotor (RR-9302)"),
+    "remat_offload": ("Recomputing and offloading on a chain", "POFO (NeurIPS 2021)"),
+    "weight_offload": ("Offloading weights", "Weight offloading (2022)"),
+    "training_chain": (
+        "One budget for activations, weights, gradients and states",
+        "One budget",
+    ),
+    "pipeline_chain": ("A pipeline of devices", "Pipelines of devices"),
+    "remat_graph": ("Recomputing on a graph", "Checkmate and Moccasin"),
+    "sharding": ("One strategy for each operator", "Alpa and the IOPDDL contest"),
+    "remat_sharding": ("Sharding and recomputing together", "KIWI (2023)"),
+    "multi_model": ("Several models on one device", "µ-TWO (MLSys 2023)"),
+    "three_partition": ("Hard instances from 3-PARTITION", "Hard instances"),
+    "milp": ("For several problems", "For several problems"),
 }
 
 
@@ -59,8 +65,18 @@ class Formulation:
 
     @property
     def group(self) -> str:
-        """The paper of its column."""
-        return PAPERS[self.name.partition(".")[0]]
+        """The title of its column."""
+        return GROUPS[self.column][0]
+
+    @property
+    def paper(self) -> str:
+        """The paper whose problem it is a model of."""
+        return GROUPS[self.column][1]
+
+    @property
+    def column(self) -> str:
+        """The column that it stands in."""
+        return self.name.partition(".")[0]
 
 
 def find_formulations(root: Path) -> list[Formulation]:
@@ -96,14 +112,17 @@ def write(root: Path, folder: Path) -> None:
     formulations = find_formulations(root)
     groups = {
         title: [item for item in formulations if item.group == title]
-        for title in PAPERS.values()
+        for title, _ in GROUPS.values()
         if any(item.group == title for item in formulations)
     }
     tables = []
     for title, members in groups.items():
-        tables.append(heading(title, SECTION))
-        rows = [(f":doc:`{item.name} <{item.name}>`", item.title) for item in members]
-        tables.append(table(("Module", "Model"), rows, (25, 75)))
+        tables += [heading(title, SECTION), _about(members[0])]
+        rows = [
+            (f":doc:`{with_escapes(item.title)} <{item.name}>`", f"``{item.name}``")
+            for item in members
+        ]
+        tables.append(table(("Model", "Module"), rows, (70, 30)))
     in_order = [item for members in groups.values() for item in members]
     write_page(
         folder / "index.rst",
@@ -112,10 +131,23 @@ def write(root: Path, folder: Path) -> None:
         "with the equation numbers of its paper and what was corrected there, beside the code. "
         "Rows have the same names in both, in the same order.",
         *tables,
-        toctree((item.name, item.name) for item in in_order),
+        toctree((with_escapes(item.title), item.name) for item in in_order),
     )
     for item in formulations:
         _write_formulation(root, folder, item)
+
+
+def _about(item: Formulation) -> str:
+    """Return a line on the problem and the paper of the models of a column."""
+    name = item.column.replace("_", "-")
+    known = find_kind_of_column(name)
+    problem = "" if known is None else f"Models of :doc:`{known} <../problems/{known}>`: "
+    return f"{problem}{item.paper}." if problem else f"{item.paper}."
+
+
+def find_kind_of_column(name: str) -> str | None:
+    """Return the name of the problem of a column, which it begins with; None if there is none."""
+    return next((known for known in PROBLEM_KINDS.names if known.startswith(name)), None)
 
 
 def _write_formulation(root: Path, folder: Path, item: Formulation) -> None:
@@ -125,7 +157,7 @@ def _write_formulation(root: Path, folder: Path, item: Formulation) -> None:
         folder / f"{item.name}.rst",
         ":hide-toc: true",
         f".. rst-class:: formulation\n\n{heading(item.title, TITLE)}",
-        f".. rst-class:: paper\n\n{item.group}",
+        f".. rst-class:: paper\n\n{item.group}: {item.paper}",
         with_numbers_kept(item.text),
         f".. rst-class:: formulation-code\n\n{heading('The code', SECTION)}",
         ".. container:: code-beside\n\n" + "\n\n".join(code),

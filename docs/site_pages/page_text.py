@@ -38,6 +38,12 @@ def toctree(pages: Iterable[tuple[str, str]]) -> str:
     return f".. toctree::\n   :hidden:\n\n{entries}\n"
 
 
+def with_escapes(title: str) -> str:
+    """Return a title as the text of a link: without markup, which links cannot hold."""
+    plain = re.sub(r"`+([^`]*)`+", r"\1", re.sub(r":\w+:`([^`]*)`", r"\1", title))
+    return re.sub(r"([<>])", r"\\\1", plain)
+
+
 @cache
 def _parsed(path: Path) -> ast.Module:
     """Parse a file once: the pages of all problems ask for the same ones."""

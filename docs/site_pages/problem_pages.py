@@ -15,6 +15,7 @@ from jettison.solvers.core.problem_kind import ProblemKind
 from jettison.solvers.core.registry import PROBLEM_KINDS
 from jettison.solvers.core.resources import Resources
 
+from . import problem_pictures
 from .formulation_pages import find_formulations
 from .page_text import (
     SECTION,
@@ -24,6 +25,7 @@ from .page_text import (
     imports_of,
     table,
     toctree,
+    with_escapes,
     write_page,
 )
 
@@ -54,6 +56,9 @@ def _write_problem(root: Path, folder: Path, kind: ProblemKind[Any]) -> None:
     write_page(
         folder / f"{kind.name}.rst",
         heading(kind.name, TITLE),
+        f"{kind.summary[:1].upper()}{kind.summary[1:]}",
+        problem_pictures.shown(kind.name),
+        heading("The problem", SECTION),
         f".. autoclass:: jettison.{kind.problem.__name__}\n   :no-index:\n",
         heading("Methods", SECTION),
         f"``{methods[0].name}`` is used where none is named.",
@@ -84,7 +89,7 @@ def _models(root: Path, modules: dict[str, list[Method[Any]]]) -> str:
     if not used:
         return "The methods of this problem need no integer program."
     return "\n".join(
-        f"- :doc:`{item.name} <../formulations/{item.name}>`: {item.title}" for item in used
+        f"- :doc:`{with_escapes(item.title)} <../formulations/{item.name}>`" for item in used
     )
 
 

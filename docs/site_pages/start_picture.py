@@ -10,18 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jettison as jt
+from jettison.schedules.core.picture_style import tint
+from jettison.studies.comparison.method_style import method_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INSTANCE = "resnet50-b128-gpu"
 _PERCENTS = range(25, 101, 1)
-_BASELINES = {"revolve": "#E69F00", "periodic": "#D55E00", "chen-sqrt": "#CC79A7"}
+_BASELINES = ("revolve", "periodic", "chen-sqrt")
+_BEST = "rotor-exact"
 _PROVED = ("fastest persistent schedule, proved", "not settled", "no schedule is faster, proved")
 _STYLES = {
-    "light": {"text": "#1a1a1a", "grid": "#e3e3e3", "best": "#0072B2", "band": "#bcd9ec"},
-    "dark": {"text": "#dedede", "grid": "#3a3a3a", "best": "#56B4E9", "band": "#25465a"},
+    "light": {"text": "#1a1a1a", "grid": "#e3e3e3", "band": "#bcd9ec"},
+    "dark": {"text": "#dedede", "grid": "#3a3a3a", "band": "#25465a"},
 }
+# Share of a method's colour on a dark page; the rest is white.
+_ON_DARK = 0.6
 
 
 def write(folder: Path) -> None:
@@ -38,7 +43,7 @@ def _curves() -> dict[str, list[tuple[int, float]]]:
     curves: dict[str, list[tuple[int, float]]] = {}
     for percent in _PERCENTS:
         problem = jt.RematChain(chain, memory=f"{percent}%")
-        for method in ("rotor-exact", "cut-bound", *_BASELINES):
+        for method in (_BEST, "cut-bound", *_BASELINES):
             result = jt.solve(problem, method=method)
             time_ns = result.lower_bound_ns if method == "cut-bound" else result.time_ns
             if time_ns is not None and result.status != "infeasible":
@@ -55,9 +60,18 @@ def _draw(curves: dict[str, list[tuple[int, float]]], colours: dict[str, str], p
     with matplotlib.rc_context({"svg.hashsalt": "jettison", "font.size": 11}):
         figure = Figure(figsize=(7, 5.2), layout="constrained")
         axes = figure.add_subplot()
-        for method, colour in _BASELINES.items():
-            axes.step(*zip(*curves[method], strict=True), where="post", color=colour, label=method)
-        best, bound = dict(curves["rotor-exact"]), dict(curves["cut-bound"])
+        # A method has its colour in all pictures.
+        methods = {name: method.colour for name, method in method_styles().items()}
+        if path.stem.endswith("dark"):
+            methods = {name: tint(colour, _ON_DARK) for name, colour in methods.items()}
+        for method in _BASELINES:
+            axes.step(
+                *zip(*curves[method], strict=True),
+                where="post",
+                color=methods[method],
+                label=method,
+            )
+        best, bound = dict(curves[_BEST]), dict(curves["cut-bound"])
         shared = sorted(best.keys() & bound.keys())
         axes.fill_between(
             shared,
@@ -68,9 +82,9 @@ def _draw(curves: dict[str, list[tuple[int, float]]], colours: dict[str, str], p
             label=_PROVED[1],
         )
         axes.step(
-            *zip(*curves["rotor-exact"], strict=True),
+            *zip(*curves[_BEST], strict=True),
             where="post",
-            color=colours["best"],
+            color=methods[_BEST],
             linewidth=2.5,
             label=_PROVED[0],
         )

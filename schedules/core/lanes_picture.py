@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from jettison.schedules.core.memory_marks import mark_limit, mark_peak
 from jettison.schedules.core.picture_style import (
     BLACK,
-    LIGHT_GREY,
+    IN_MEMORY,
+    WAITING,
     AxisUnit,
     memory_unit,
     set_title,
@@ -25,6 +26,8 @@ AXES_POINTS = 0.82 * 72 * _WIDTH_IN
 # Least width of a wait, so that the shortest one shows.
 _LEAST_POINTS_OF_WAITING = 0.6
 _HEADROOM = 0.16
+# An axis is cut where all that is shown lies above this share, and then begins so far below it.
+_CUT_SHARE, _BELOW_SHARE = 0.5, 0.35
 
 
 class Span(NamedTuple):
@@ -65,13 +68,30 @@ def lanes_above_memory(
     return lanes, memory, time
 
 
-def name_lanes(axes: Axes, lanes: Sequence[Lane]) -> None:
-    """Write the names of the lanes, the highest first, in place of an axis."""
-    axes.set_ylim(0, lanes[0].top + 0.1)
+def name_lanes(axes: Axes, lanes: Sequence[Lane], *, headroom: float = 0.1) -> None:
+    """Write the names of the lanes, the highest first, in place of an axis.
+
+    `headroom` is the room above the highest one, in units of the lanes.
+    """
+    axes.set_ylim(0, lanes[0].top + headroom)
     axes.set_yticks([(lane.bottom + lane.top) / 2 for lane in lanes])
     axes.set_yticklabels([lane.name for lane in lanes])
     axes.tick_params(length=0, labelbottom=False)
     axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
+
+
+def say_nothing_moves(axes: Axes, lane: Lane) -> None:
+    """Say in a lane of a direction of the link that it is not used."""
+    axes.text(
+        axes.get_xlim()[1] / 2,
+        (lane.bottom + lane.top) / 2,
+        f"nothing moves {lane.name}",
+        ha="center",
+        va="center_baseline",
+        fontsize=8,
+        color=WAITING,
+        bbox={"facecolor": "white", "linewidth": 0, "pad": 1.5},
+    )
 
 
 def joined(spans: Iterable[Span]) -> Iterator[Span]:
@@ -94,9 +114,6 @@ def draw_waiting(
     length_ns: int,
     lanes: Sequence[Lane],
     time: AxisUnit,
-    *,
-    colour: str,
-    name: str,
 ) -> list[Artist]:
     """Draw the spans in which nothing runs over these lanes, with their sum in the legend."""
     gaps = list(_gaps(running, length_ns))
@@ -113,9 +130,9 @@ def draw_waiting(
                 for gap in gaps
             ],
             (bottom, top - bottom),
-            facecolor=colour,
+            facecolor=WAITING,
             linewidth=0.0,
-            label=f"{name}, {unit.of(total_ns):.4g} {unit.name}",
+            label=f"waiting, {unit.of(total_ns):.4g} {unit.name}",
         )
     ]
 
@@ -137,8 +154,14 @@ def draw_memory(
     peak_bytes: int,
     limit_bytes: int | None,
     time: AxisUnit,
+    *,
+    may_be_cut: bool = False,
 ) -> list[Artist]:
-    """Draw memory over time, with its peak and its limit."""
+    """Draw memory over time, with its peak and its limit.
+
+    With `may_be_cut` the axis does not begin at zero where memory never falls below half of what is
+    shown; two strokes and a label say so.
+    """
     top_bytes = max(peak_bytes, limit_bytes or 0, 1)
     memory = memory_unit(top_bytes)
     when = [time.of(when_ns) for when_ns, _ in moments]
@@ -146,8 +169,12 @@ def draw_memory(
     (line,) = axes.plot(
         when, height, drawstyle="steps-post", color=BLACK, linewidth=1.0, label="memory in use"
     )
-    axes.fill_between(when, height, step="post", color=LIGHT_GREY, linewidth=0)
-    axes.set_ylim(0, (1 + _HEADROOM) * memory.of(top_bytes))
+    top, low = memory.of(top_bytes), 0.0
+    if may_be_cut and min(height) > _CUT_SHARE * top:
+        low = max(0.0, min(height) - _BELOW_SHARE * (top - min(height)))
+        _mark_cut(axes, low, memory)
+    axes.fill_between(when, height, low, step="post", color=IN_MEMORY, linewidth=0)
+    axes.set_ylim(low, top + _HEADROOM * (top - low))
     axes.set_ylabel(f"memory ({memory.name})")
     axes.spines[["top", "right"]].set_visible(False)
     # Memory at an operation of no duration is part of the peak, but not of the line.
@@ -155,3 +182,25 @@ def draw_memory(
     mark_peak(axes, time.of(highest_ns), peak_bytes, limit_bytes, memory)
     mark_limit(axes, limit_bytes, memory, time.of(highest_ns))
     return [line]
+
+
+def _mark_cut(axes: Axes, low: float, memory: AxisUnit) -> None:
+    """Mark the lower end of an axis that does not begin at zero."""
+    for height in (0.03, 0.07):
+        axes.plot(
+            [-0.008, 0.008],
+            [height - 0.015, height + 0.015],
+            transform=axes.transAxes,
+            color=BLACK,
+            linewidth=0.9,
+            clip_on=False,
+        )
+    axes.annotate(
+        f"axis cut at {low:.4g} {memory.name}",
+        (0.0, 0.0),
+        xycoords="axes fraction",
+        xytext=(8, 4),
+        textcoords="offset points",
+        fontsize=8,
+        color=BLACK,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jettison.schedules.core.picture_style import VERMILION, AxisUnit
+from jettison.schedules.core.picture_style import LIMIT, AxisUnit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ def mark_peak(
     """
     height = memory.of(peak_bytes)
     axes.plot(
-        [where], [height], "o", markersize=5, color=VERMILION, clip_on=False, zorder=5, label="peak"
+        [where], [height], "o", markersize=5, color=LIMIT, clip_on=False, zorder=5, label="peak"
     )
     # Nothing is drawn above the peak but the limit; where it is close, the label goes above both.
     text_height = height
@@ -38,7 +38,7 @@ def mark_peak(
         textcoords="offset points",
         ha="left" if share < 0.15 else "right" if share > 0.85 else "center",
         va="bottom",
-        color=VERMILION,
+        color=LIMIT,
         fontsize=9,
     )
 
@@ -48,7 +48,7 @@ def mark_limit(axes: Axes, limit_bytes: int | None, memory: AxisUnit, peak_at: f
     if limit_bytes is None:
         return
     limit = memory.of(limit_bytes)
-    axes.axhline(limit, color=VERMILION, linestyle="--", linewidth=1.2, label="limit")
+    axes.axhline(limit, color=LIMIT, linestyle="--", linewidth=1.2, label="limit")
     end = axes.get_xlim()[1]
     peak_is_left = peak_at < end / 2
     axes.annotate(
@@ -58,7 +58,7 @@ def mark_limit(axes: Axes, limit_bytes: int | None, memory: AxisUnit, peak_at: f
         textcoords="offset points",
         ha="right" if peak_is_left else "left",
         va="bottom",
-        color=VERMILION,
+        color=LIMIT,
         fontsize=9,
         # The curve of a schedule that breaks the limit passes behind the label.
         bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1},

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from jettison.schedules.core.memory_marks import mark_limit, mark_peak
 from jettison.schedules.core.picture_style import (
+    AGAIN,
+    BACKWARD,
     BLACK,
-    BLUE,
-    GREEN,
-    LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
+    FETCHED,
+    FORWARD,
+    IN_MEMORY,
+    SENT,
     AxisUnit,
     empty_axes,
     legend_below,
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PHASE_COLOURS = {
-    "forward": BLUE,
-    "first computation": BLUE,
-    "recomputed forward": ORANGE,
-    "recomputation": ORANGE,
-    "backward": GREEN,
+    "forward": FORWARD,
+    "first computation": FORWARD,
+    "recomputed forward": AGAIN,
+    "recomputation": AGAIN,
+    "backward": BACKWARD,
 }
 
 # Heights as shares of the largest value shown: the strips of phases and, where there are any, of
@@ -104,7 +104,7 @@ def _draw_memory(axes: Axes, replay: Replay, memory: AxisUnit, time: AxisUnit) -
         [memory.of(size) for size in _stays_bytes(steps)],
         _edges(steps, time),
         fill=True,
-        color=LIGHT_GREY,
+        color=IN_MEMORY,
         linewidth=0,
         label="stays after the operation",
     )
@@ -156,8 +156,8 @@ def _draw_transfers(
 ) -> list[Artist]:
     handles: list[Artist] = []
     for to_host, strip, colour, label in (
-        (True, _TO_HOST_STRIP, PURPLE, "to the host"),
-        (False, _FROM_HOST_STRIP, SKY, "from the host"),
+        (True, _TO_HOST_STRIP, SENT, "to the host"),
+        (False, _FROM_HOST_STRIP, FETCHED, "from the host"),
     ):
         spans = [
             (time.of(item.start_ns), time.of(item.end_ns - item.start_ns))

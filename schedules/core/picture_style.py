@@ -29,10 +29,29 @@ LIGHT_GREY = "#D9D9D9"
 GREY = "#8C8C8C"
 BLACK = "#1A1A1A"
 
+# Every colour has one meaning, the same in all pictures. Those of methods are in
+# `jettison.studies.comparison.method_style`.
+FORWARD = BLUE
+BACKWARD = GREEN
+AGAIN = ORANGE
+SENT = PURPLE
+FETCHED = SKY
+UPDATE = "#3B3561"
+WAITING = GREY
+IN_MEMORY = LIGHT_GREY
+ON_THE_HOST = "#F0D6E3"
+LIMIT = VERMILION
+
 _SECONDS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 
 # Characters of the font of titles, on average.
 _CHARACTERS_PER_INCH = 11
+
+
+def tint(colour: str, share: float) -> str:
+    """Return a colour of which this share is left, and the rest is white."""
+    parts = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - share * (255 - part)):02X}" for part in parts)
 
 
 class AxisUnit(NamedTuple):

@@ -26,12 +26,15 @@ class TrainingReplay(Replay):
         End of each training unit.
     round_ends_ns
         End of each round of each training unit.
+    unit_models
+        For each training unit the models of each of its sub-arrays, by name.
     """
 
     recompute_ns: int
     stall_ns: int
     unit_ends_ns: tuple[int, ...]
     round_ends_ns: tuple[int, ...]
+    unit_models: tuple[tuple[str, ...], ...] = ()
 
     def phase_of(self, step: Step) -> Phase:
         """Tell what an operation does, from its text: ``F1 conv3``, ``B2 conv3``, ``R1 conv3``."""

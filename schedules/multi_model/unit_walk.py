@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from jettison.instances.core.errors import InputError
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray, Work
-from jettison.instances.multi_model.sub_array_key import models_taken
+from jettison.instances.multi_model.sub_array_key import Key, models_taken, parts_of
 from jettison.schedules.core.findings import Findings
 from jettison.schedules.core.replay import Rule, Step, Transfer
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -72,6 +72,9 @@ class UnitWalk(ABC):
         self._started_ns = 0
         self._unit_ends_ns: list[int] = []
         self._round_ends_ns: list[int] = []
+        self._unit_models: list[tuple[str, ...]] = []
+        # Models of each architecture that earlier units have trained.
+        self._trained = [0] * len(problem.instance.architectures)
         self._steps: list[Step] = []
         self._transfers: list[Transfer] = []
         self._profile: list[tuple[int, int]] = []
@@ -110,6 +113,7 @@ class UnitWalk(ABC):
             stall_ns=self._started_ns - self._busy_in_all_ns,
             unit_ends_ns=tuple(self._unit_ends_ns),
             round_ends_ns=tuple(self._round_ends_ns),
+            unit_models=tuple(self._unit_models),
         )
 
     def _knows(self, unit: TrainingUnit, number: int) -> bool:
@@ -127,10 +131,19 @@ class UnitWalk(ABC):
             return False
         return True
 
+    def _models_of(self, key: Key) -> str:
+        """Return the models of a sub-array by name, the next ones of their architecture."""
+        place, count = parts_of(key)
+        first = self._trained[place] + 1
+        self._trained[place] += count
+        numbers = str(first) if count == 1 else f"{first}-{first + count - 1}"
+        return f"{self._problem.instance.architectures[place].name} {numbers}"
+
     def _run_unit(self, unit: TrainingUnit) -> None:
         self._contents = [SubArrayContents(array, self._findings.broken) for array in self._arrays]
         self._pass_bytes = [0] * len(self._arrays)
         self._begin_unit()
+        self._unit_models.append(tuple(map(self._models_of, unit.sizes)))
         self._stored_bytes = sum(array.static_bytes for array in self._arrays)
         if len(self._arrays) == 2:
             self._set_the_scene(unit.rounds[1])

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from jettison.schedules.core.picture_style import (
+    AGAIN,
+    BACKWARD,
     BLACK,
-    BLUE,
-    GREEN,
-    LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
+    FORWARD,
+    IN_MEMORY,
+    LIMIT,
+    SENT,
+    WAITING,
     AxisUnit,
     legend_below,
     memory_unit,
@@ -96,11 +97,11 @@ def _draw_phases(
     forward = [phase for phase in run.phases if not phase.is_backward]
     backward = [phase for phase in run.phases if phase.is_backward]
     kinds: list[tuple[str, str, Iterable[tuple[int, int]]]] = [
-        ("forward", BLUE, ((item.start_ns, item.end_ns) for item in forward)),
-        ("backward", GREEN, ((item.start_ns, item.end_ns) for item in backward)),
-        ("computed again", ORANGE, _repeated(run)),
-        ("waiting to send", LIGHT_GREY, ((item.end_ns, item.sent_from_ns) for item in run.phases)),
-        ("sending", PURPLE, ((item.sent_from_ns, item.sent_ns) for item in run.phases)),
+        ("forward", FORWARD, ((item.start_ns, item.end_ns) for item in forward)),
+        ("backward", BACKWARD, ((item.start_ns, item.end_ns) for item in backward)),
+        ("computed again", AGAIN, _repeated(run)),
+        ("waiting to send", WAITING, ((item.end_ns, item.sent_from_ns) for item in run.phases)),
+        ("sending", SENT, ((item.sent_from_ns, item.sent_ns) for item in run.phases)),
     ]
     handles: list[Artist] = []
     for name, colour, spans in kinds:
@@ -147,10 +148,10 @@ def _draw_memory(
     for start, end, used in run.memory_profile:
         times += [time.of(start), time.of(end)]
         levels += [row + _MEMORY[0] + height * used] * 2
-    axes.fill_between(times, row + _MEMORY[0], levels, color=VERMILION, alpha=0.35, linewidth=0)
+    axes.fill_between(times, row + _MEMORY[0], levels, color=IN_MEMORY, linewidth=0)
     axes.axhline(row + _MEMORY[0], color=BLACK, linewidth=0.4)
-    handles: list[Artist] = [Patch(color=VERMILION, alpha=0.35, label="memory")]
+    handles: list[Artist] = [Patch(color=IN_MEMORY, label="memory")]
     if limit is not None:
-        axes.axhline(row + _MEMORY[0] + height * limit, color=BLACK, linewidth=0.6, linestyle="--")
-        handles.append(Line2D([], [], color=BLACK, linestyle="--", linewidth=0.6, label="limit"))
+        axes.axhline(row + _MEMORY[0] + height * limit, color=LIMIT, linewidth=0.6, linestyle="--")
+        handles.append(Line2D([], [], color=LIMIT, linestyle="--", linewidth=0.6, label="limit"))
     return handles

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.picture_style import (
+    AGAIN,
+    BACKWARD,
     BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    LIGHT_GREY,
-    ORANGE,
-    SKY,
+    FORWARD,
+    IN_MEMORY,
+    AxisUnit,
     empty_axes,
     legend_below,
     time_unit,
+    tint,
 )
-from jettison.schedules.remat_chain.schedule import ChainOperationKind, ChainSchedule
+from jettison.schedules.core.replay import Replay
+from jettison.schedules.remat_chain.schedule import (
+    ChainOperation,
+    ChainOperationKind,
+    ChainSchedule,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
     from matplotlib.figure import Figure
 
-_OPERATIONS = {
-    ChainOperationKind.FORWARD_ALL: (BLUE, "$F_{all}$: forward, saves all"),
-    ChainOperationKind.FORWARD_CHECKPOINT: (ORANGE, "$F_{ck}$: forward, keeps its input"),
-    ChainOperationKind.FORWARD_NONE: (SKY, "$F_\\emptyset$: forward, drops its input"),
-    ChainOperationKind.BACKWARD: (GREEN, "$B$: backward"),
+# The colour says whether a stage runs again, and its depth what the operation keeps.
+_FORWARDS = {
+    ChainOperationKind.FORWARD_ALL: (1.0, "$F_{all}$: forward, saves all"),
+    ChainOperationKind.FORWARD_CHECKPOINT: (0.45, "$F_{ck}$: forward, keeps its input"),
+    ChainOperationKind.FORWARD_NONE: (0.2, "$F_\\emptyset$: forward, drops its input"),
+}
+_OTHERS = {
+    ChainOperationKind.BACKWARD: (BACKWARD, "$B$: backward"),
     ChainOperationKind.DROP: (BLACK, "$D$: drop"),
 }
+_AGAIN = "again: "
+# By whether all that the backward needs is saved.
+BAND_HEIGHTS = {True: 0.7, False: 0.25}
+BAND_NAMES = {True: "$\\bar a$", False: "$a$"}
+BAND_WORDS = {True: "", False: ", a thin band"}
 
 
 class Stored(NamedTuple):
@@ -91,20 +105,14 @@ def stored_values(chain: Chain, schedule: ChainSchedule) -> tuple[Stored, ...]:
     return tuple(found)
 
 
-def plot_chain_grid(
-    chain: Chain,
-    schedule: ChainSchedule,
-    *,
-    title: str,
-    place: str = "in memory",
-    axis: str = "time",
-) -> Figure:
+def plot_chain_grid(chain: Chain, schedule: ChainSchedule, *, title: str) -> Figure:
     """Draw the checkpointing diagram: time against stage.
 
-    Every operation is a box as long as it takes, in the row of its stage; behind it, the output of
-    the stage is a grey band for as long as it is in memory, broad where all that the backward
-    needs is saved. Row 0 is the input of the chain. A drop takes no time: it is a line at the end
-    of the band that it ends.
+    Every operation is a box as long as it takes, in the row of its stage: blue where the stage runs
+    forward for the first time, orange where it runs again. Behind it, the output of the stage is a
+    grey band for as long as it is in memory, broad where all that the backward needs is saved. Row
+    0 is the input of the chain. A drop takes no time: it is a line at the end of the band that it
+    ends.
 
     Parameters
     ----------
@@ -114,71 +122,107 @@ def plot_chain_grid(
         Schedule to draw; it need not be valid.
     title
         Title of the picture.
-    place, axis
-        Text of the legend for waiting values, and label of the time axis.
 
     Returns
     -------
     Figure
         It is not saved (see `save_figure`).
     """
-    from matplotlib.ticker import MaxNLocator
-
     replay = schedule.replay(chain)
     time = time_unit(replay.time_ns)
-    axes = empty_axes(7.2, min(max(2.0 + 0.1 * len(chain), 3.2), 6.5), title)
+    axes = stage_axes(chain, replay.time_ns, title)
     stored = stored_values(chain, schedule)
-    handles = [
-        _draw_boxes(
+    bands = [
+        draw_boxes(
             axes,
             [
                 (time.of(value.start_ns), time.of(value.end_ns), value.number)
                 for value in stored
                 if value.saved == saved
             ],
-            height=height,
-            colour=colour,
-            label=label,
+            height=BAND_HEIGHTS[saved],
+            colour=IN_MEMORY,
+            label=f"{BAND_NAMES[saved]} in memory{BAND_WORDS[saved]}",
         )
-        for saved, height, colour, label in (
-            (True, 0.7, LIGHT_GREY, f"$\\bar a$ {place}"),
-            (False, 0.25, GREY, f"$a$ {place}"),
-        )
+        for saved in (True, False)
     ]
-    kinds = {operation.kind for operation in schedule.operations}
-    operations = [
-        _draw_boxes(
-            axes,
-            [
-                (time.of(step.start_ns), time.of(step.end_ns), operation.stage)
-                for operation, step in zip(schedule.operations, replay.steps, strict=True)
-                if operation.kind is kind and operation.least_stage <= operation.stage <= len(chain)
-            ],
-            height=0.9,
-            colour=colour,
-            label=label,
-        )
-        for kind, (colour, label) in _OPERATIONS.items()
-        if kind is not ChainOperationKind.DROP or kind in kinds
-    ]
-    # A schedule that takes no time still gets an axis of some length.
-    axes.set_xlim(0, time.of(replay.time_ns) or 1.0)
-    axes.set_ylim(-0.7, len(chain) + 0.7)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-    axes.set_xlabel(f"{axis} ({time.name})")
-    axes.set_ylabel("stage (0 is the input)")
-    legend_below(axes, [*operations, *handles], columns=3)
+    operations = draw_operations(axes, chain, schedule.operations, replay, time)
+    legend_below(axes, [*operations, *bands], columns=3)
     return axes.figure.figure
 
 
-def _draw_boxes(
+def stage_axes(chain: Chain, length_ns: int, title: str) -> Axes:
+    """Return the axes of a diagram of time against stage."""
+    from matplotlib.ticker import MaxNLocator
+
+    time = time_unit(length_ns)
+    axes = empty_axes(7.2, min(max(2.0 + 0.1 * len(chain), 3.2), 6.5), title)
+    # A schedule that takes no time still gets an axis of some length.
+    axes.set_xlim(0, time.of(length_ns) or 1.0)
+    axes.set_ylim(-0.7, len(chain) + 0.7)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    axes.set_xlabel(f"time ({time.name})")
+    axes.set_ylabel("stage (0 is the input)")
+    return axes
+
+
+def draw_operations(
     axes: Axes,
-    spans: list[tuple[float, float, int]],
+    chain: Chain,
+    operations: Sequence[ChainOperation],
+    replay: Replay,
+    time: AxisUnit,
+) -> list[PolyCollection]:
+    """Draw a box for each computation, in the row of its stage.
+
+    Parameters
+    ----------
+    axes
+        Axes as `stage_axes` makes them.
+    chain
+        The instance.
+    operations
+        The computations whose steps the replay has, in their order.
+    replay
+        Their replay.
+    time
+        Unit of the axis.
+
+    Returns
+    -------
+    list
+        What is drawn of each kind, first runs before those that are repeated.
+    """
+    kinds: list[tuple[ChainOperationKind, bool, str, str]] = [
+        (kind, False, tint(FORWARD, depth), label) for kind, (depth, label) in _FORWARDS.items()
+    ]
+    kinds += [
+        (kind, True, tint(AGAIN, depth), _AGAIN + label)
+        for kind, (depth, label) in _FORWARDS.items()
+    ]
+    kinds += [(kind, False, colour, label) for kind, (colour, label) in _OTHERS.items()]
+    boxes: dict[tuple[ChainOperationKind, bool], list[tuple[float, float, int]]] = {}
+    for operation, step in zip(operations, replay.steps, strict=True):
+        if operation.least_stage <= operation.stage <= len(chain):
+            again = step.repeated and operation.kind in _FORWARDS
+            box = (time.of(step.start_ns), time.of(step.end_ns), operation.stage)
+            boxes.setdefault((operation.kind, again), []).append(box)
+    return [
+        draw_boxes(axes, boxes[kind, again], height=0.9, colour=colour, label=label)
+        for kind, again, colour, label in kinds
+        if (kind, again) in boxes
+    ]
+
+
+def draw_boxes(
+    axes: Axes,
+    spans: Sequence[tuple[float, float, float]],
     *,
     height: float,
     colour: str,
     label: str,
 ) -> PolyCollection:
+    """Draw boxes that are given by start, end and row."""
     from matplotlib.collections import PolyCollection
 
     half = height / 2

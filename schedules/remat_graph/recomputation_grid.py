@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.core.picture_style import (
-    BLUE,
+    AGAIN,
+    FORWARD,
     GREY,
-    LIGHT_GREY,
-    ORANGE,
+    IN_MEMORY,
     empty_axes,
 )
 from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
@@ -105,7 +105,7 @@ def plot_recomputation_grid(graph: Graph, schedule: GraphSchedule, *, title: str
     axes = empty_axes(max(side_in + 1.2, 4.6), side_in + 1.9, title)
     axes.spines[["top", "right"]].set_visible(True)
     if cells.size:
-        colours = ListedColormap(["white", LIGHT_GREY, ORANGE, BLUE])
+        colours = ListedColormap(["white", IN_MEMORY, AGAIN, FORWARD])
         axes.imshow(cells, cmap=colours, vmin=0, vmax=len(Cell) - 1, interpolation="nearest")
     else:
         axes.set_xlim(-0.5, len(graph) - 0.5)
@@ -125,9 +125,9 @@ def plot_recomputation_grid(graph: Graph, schedule: GraphSchedule, *, title: str
     first = int((cells == Cell.FIRST).sum())
     kept = int((cells == Cell.KEPT).sum())
     handles = [
-        Patch(facecolor=BLUE, label=f"first computation ({first})"),
-        Patch(facecolor=ORANGE, label=f"recomputation ({computations - first})"),
-        Patch(facecolor=LIGHT_GREY, label=f"kept in memory ({kept})"),
+        Patch(facecolor=FORWARD, label=f"first computation ({first})"),
+        Patch(facecolor=AGAIN, label=f"recomputation ({computations - first})"),
+        Patch(facecolor=IN_MEMORY, label=f"kept in memory ({kept})"),
     ]
     axes.figure.legend(
         handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.core.picture_style import (
+    AGAIN,
     BLACK,
-    BLUE,
-    GREEN,
+    BROWN,
+    FORWARD,
     GREY,
-    ORANGE,
+    SENT,
     empty_axes,
     legend_below,
     time_unit,
@@ -31,9 +32,10 @@ _LONGEST_NAME = 28
 def plot_sharded_plan(sharded: ShardedGraph, plan: ShardedSchedule, *, title: str) -> Figure:
     """Draw a bar for each operator that takes time, in the order of the graph.
 
-    A bar is split into computing, communicating and resharding, all computations together. The
-    strategy stands behind it, with the number of computations where it is more than one; then the
-    name is bold and orange. Of more than 48 operators, those that take most time are drawn.
+    A bar is split into computing, computing again, communicating and resharding, the last two of
+    all computations together. The strategy stands behind it, with the number of computations where
+    it is more than one; then the name is bold and orange. Of more than 48 operators, those that
+    take most time are drawn.
 
     Parameters
     ----------
@@ -58,12 +60,7 @@ def plot_sharded_plan(sharded: ShardedGraph, plan: ShardedSchedule, *, title: st
     axes = empty_axes(7.2, 1.7 + 0.19 * max(len(rows), 1), title)
     unit = time_unit(max((row.time_ns for row in rows), default=1))
     left = [0.0] * len(rows)
-    parts = (
-        (BLUE, "computing", [row.compute_ns for row in rows]),
-        (GREEN, "communicating", [row.communication_ns for row in rows]),
-        (GREY, "resharding", [row.resharding_ns for row in rows]),
-    )
-    for colour, _, amounts_ns in parts:
+    for colour, _, amounts_ns in _parts(rows):
         widths = [unit.of(amount) for amount in amounts_ns]
         axes.barh(range(len(rows)), widths, left=left, color=colour, height=0.72)
         left = [start + width for start, width in zip(left, widths, strict=True)]
@@ -83,14 +80,26 @@ def plot_sharded_plan(sharded: ShardedGraph, plan: ShardedSchedule, *, title: st
     )
     handles = [
         Patch(facecolor=colour, label=f"{label} ({_percent(sum(amounts_ns), total_ns)})")
-        for colour, label, amounts_ns in (
-            (BLUE, "computing", [row.compute_ns for row in everything]),
-            (GREEN, "communicating", [row.communication_ns for row in everything]),
-            (GREY, "resharding", [row.resharding_ns for row in everything]),
-        )
+        for colour, label, amounts_ns in _parts(everything)
+        if any(amounts_ns)
     ]
-    legend_below(axes, handles, columns=3)
+    legend_below(axes, handles, columns=2)
     return axes.figure.figure
+
+
+def _parts(rows: Sequence[PlannedOperator]) -> list[tuple[str, str, list[int]]]:
+    """Return the parts of the bars: colour, name, and the time of each operator.
+
+    All computations of an operator take the same time; those after the first are apart.
+    """
+    first_ns = [row.compute_ns // max(row.computations, 1) for row in rows]
+    again_ns = [row.compute_ns - first for row, first in zip(rows, first_ns, strict=True)]
+    return [
+        (FORWARD, "computing", first_ns),
+        (AGAIN, "computing again", again_ns),
+        (SENT, "communicating", [row.communication_ns for row in rows]),
+        (BROWN, "resharding", [row.resharding_ns for row in rows]),
+    ]
 
 
 def _write_names(axes: Axes, rows: Sequence[PlannedOperator], ends: Sequence[float]) -> None:
@@ -101,7 +110,7 @@ def _write_names(axes: Axes, rows: Sequence[PlannedOperator], ends: Sequence[flo
     for place, (row, end, label) in enumerate(zip(rows, ends, axes.get_yticklabels(), strict=True)):
         again = row.computations > 1
         if again:
-            label.set_color(ORANGE)
+            label.set_color(AGAIN)
             label.set_fontweight("bold")
         axes.annotate(
             f"{row.strategy}, {row.computations} times" if again else row.strategy,
@@ -110,7 +119,7 @@ def _write_names(axes: Axes, rows: Sequence[PlannedOperator], ends: Sequence[flo
             textcoords="offset points",
             va="center",
             fontsize=6.5,
-            color=ORANGE if again else BLACK,
+            color=AGAIN if again else BLACK,
             parse_math=False,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jettison.schedules.core.memory_marks import mark_limit, mark_peak
-from jettison.schedules.core.picture_style import BLACK, BLUE, LIGHT_GREY, memory_unit, set_title
+from jettison.schedules.core.picture_style import BLACK, BLUE, IN_MEMORY, memory_unit, set_title
 from jettison.schedules.sharding.strategy_choice import ChoiceReplay
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def plot_choice(replay: ChoiceReplay, *, title: str) -> Figure:
     profile = replay.memory_profile or ((0, 0), (1, 0))
     times = [float(time) for time, _ in profile]
     usages = [memory.of(usage) for _, usage in profile]
-    ax.fill_between(times, usages, step="post", color=LIGHT_GREY, linewidth=0)
+    ax.fill_between(times, usages, step="post", color=IN_MEMORY, linewidth=0)
     ax.step(times, usages, where="post", color=BLACK, linewidth=1.0)
     ax.set_xlim(times[0], times[-1])
     ax.set_ylim(0, (1 + _HEADROOM) * memory.of(top_bytes))

@@ -14,23 +14,22 @@ from jettison.schedules.core.lanes_picture import (
     joined,
     lanes_above_memory,
     name_lanes,
+    say_nothing_moves,
 )
 from jettison.schedules.core.memory_marks import mark_limit, mark_peak
 from jettison.schedules.core.picture_style import (
+    AGAIN,
+    BACKWARD,
     BLACK,
-    BLUE,
     BROWN,
-    GREEN,
-    GREY,
-    LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
+    FORWARD,
+    IN_MEMORY,
+    UPDATE,
     YELLOW,
     AxisUnit,
     legend_below,
     memory_unit,
+    tint,
 )
 from jettison.schedules.training_chain.event import StageTensor, TrainingEventKind
 from jettison.schedules.training_chain.training_verdict import MemoryKind, TrainingVerdict
@@ -43,14 +42,14 @@ if TYPE_CHECKING:
 _HEIGHT_IN = 5.6
 _HEADROOM = 0.16
 _DEVICE, _HOST = Lane("device", 2.5, 3.2), Lane("host", 1.7, 2.3)
-# None of them is the colour of an operation.
+# None of them has another meaning.
 _COLOURS = {
     MemoryKind.WEIGHTS: BROWN,
-    MemoryKind.STATES: SKY,
+    MemoryKind.STATES: tint(BROWN, 0.5),
     MemoryKind.GRADIENTS: BLACK,
     MemoryKind.ACTIVATIONS: YELLOW,
-    MemoryKind.ACTIVATION_GRADIENTS: LIGHT_GREY,
-    MemoryKind.WORKING: GREY,
+    MemoryKind.ACTIVATION_GRADIENTS: tint(YELLOW, 0.4),
+    MemoryKind.WORKING: IN_MEMORY,
 }
 _TENSOR_KINDS = {
     StageTensor.WEIGHTS: MemoryKind.WEIGHTS,
@@ -94,11 +93,17 @@ def plot_period(verdict: TrainingVerdict, *, title: str) -> Figure:
 
 
 def _draw_computations(axes: Axes, verdict: TrainingVerdict, time: AxisUnit) -> list[Artist]:
-    groups: dict[str, list[Span]] = {"forward": [], "rerun": [], "backward": [], "update": []}
+    colours = {
+        "forward": FORWARD,
+        "recomputation": AGAIN,
+        "backward": BACKWARD,
+        "update": UPDATE,
+    }
+    groups: dict[str, list[Span]] = {name: [] for name in colours}
     on_host: list[Span] = []
     for step in verdict.steps:
         kind = TrainingEventKind(step.operation.split()[0])
-        name = "rerun" if step.repeated else "forward"
+        name = "recomputation" if step.repeated else "forward"
         if kind.is_update:
             name = "update"
         elif kind is TrainingEventKind.BACKWARD:
@@ -106,19 +111,18 @@ def _draw_computations(axes: Axes, verdict: TrainingVerdict, time: AxisUnit) -> 
         spans = on_host if kind is TrainingEventKind.HOST_UPDATE else groups[name]
         spans += _wrapped(step.start_ns, step.end_ns, verdict.time_ns)
     handles: list[Artist] = []
-    colours = {"forward": BLUE, "rerun": ORANGE, "backward": GREEN, "update": PURPLE}
     for name, spans in groups.items():
         handles += _bars(axes, spans, _DEVICE, colours[name], time, name)
-    _bars(axes, on_host, _HOST, PURPLE, time, "update on the host")
+    _bars(axes, on_host, _HOST, UPDATE, time, "update on the host")
     running = [span for spans in groups.values() for span in spans]
-    waiting = draw_waiting(
-        axes, running, verdict.time_ns, (_DEVICE,), time, colour=VERMILION, name="waiting"
-    )
+    waiting = draw_waiting(axes, running, verdict.time_ns, (_DEVICE,), time)
     return handles + waiting
 
 
 def _draw_transfers(axes: Axes, verdict: TrainingVerdict, time: AxisUnit) -> None:
     for lane, to_host in ((TO_HOST, True), (FROM_HOST, False)):
+        if not any(transfer.to_host is to_host for transfer in verdict.transfers):
+            say_nothing_moves(axes, lane)
         for kind in dict.fromkeys(_TENSOR_KINDS.values()):
             spans = [
                 span
@@ -176,7 +180,7 @@ def _draw_kinds(axes: Axes, verdict: TrainingVerdict, time: AxisUnit) -> list[Ar
                     below,
                     above,
                     step="post",
-                    color=_COLOURS.get(kind, LIGHT_GREY),
+                    color=_COLOURS.get(kind, IN_MEMORY),
                     linewidth=0,
                     label=str(kind),
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from jettison.instances.core.units import format_ns
 from jettison.schedules.core.lanes_picture import (
     AXES_POINTS,
     FROM_HOST,
@@ -15,14 +16,14 @@ from jettison.schedules.core.lanes_picture import (
     draw_waiting,
     lanes_above_memory,
     name_lanes,
+    say_nothing_moves,
 )
 from jettison.schedules.core.picture_style import (
+    BACKWARD,
     BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
+    FETCHED,
+    FORWARD,
+    SENT,
     AxisUnit,
     legend_below,
 )
@@ -35,11 +36,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_HEIGHT_IN = 4.8
+_HEIGHT_IN = 5.0
 # Width of a letter in a bar.
 _LETTER_POINTS = 5.0
-# Bars that are narrower on average get no edges, which would hide them.
-_LEAST_POINTS_WITH_EDGE = 5.0
+# Width of a name that is written upright.
+_UPRIGHT_POINTS = 6.5
+# Edges between bars, which are thinner where bars are narrow.
+_EDGE_POINTS, _EDGE_SHARE = 0.6, 0.12
+# Room above the lanes for the arrow of the period.
+_PERIOD_ROOM = 0.7
 
 
 class _Bar(NamedTuple):
@@ -65,10 +70,11 @@ def plot_cycle(replay: Replay, *, title: str) -> Figure:
     r"""Draw one period of a cyclic schedule.
 
     Above, what runs and what is on its way in each direction of the link; layers are named where
-    they fit. The processor waits where its lane is orange; a wait that would be too short to see
-    is drawn wider. What is under way at the end of the period continues at its start.
-    Below, on the same axis of time, memory in use; operations of no duration show as vertical
-    lines. The schedule need not be valid.
+    they fit, and so are the weights that move, upright where there is little room. The processor
+    waits where its lane is grey; a wait that would be too short to see is drawn wider. What is
+    under way at the end of the period continues at its start. Below, on the same axis of time,
+    memory in use; operations of no duration show as vertical lines. The axis of memory is cut where
+    weights that stay would leave little room for what changes. The schedule need not be valid.
 
     Parameters
     ----------
@@ -86,9 +92,12 @@ def plot_cycle(replay: Replay, *, title: str) -> Figure:
     -----
     Time :math:`O(n \log n)` for n operations and transfers.
     """
-    lanes, memory, time = lanes_above_memory(title, replay.time_ns, _HEIGHT_IN, 1)
+    lanes, memory, time = lanes_above_memory(title, replay.time_ns, _HEIGHT_IN, 1.3)
     handles = _draw_lanes(lanes, replay, time)
-    handles += draw_memory(memory, _moments(replay), replay.peak_bytes, replay.limit_bytes, time)
+    handles += draw_memory(
+        memory, _moments(replay), replay.peak_bytes, replay.limit_bytes, time, may_be_cut=True
+    )
+    _draw_period(lanes, time.of(replay.time_ns), format_ns(replay.time_ns))
     legend_below(memory, handles, columns=4)
     return memory.figure.figure
 
@@ -102,14 +111,16 @@ def _draw_lanes(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
         bars[kind] += _wrapped(_Bar(item.start_ns, item.end_ns, label), replay.time_ns)
     handles: list[Artist] = []
     for kind, lane, colour, name in (
-        (CyclicEventKind.BACKWARD, _COMPUTE, GREEN, "backward"),
-        (CyclicEventKind.FORWARD, _COMPUTE, BLUE, "forward"),
-        (CyclicEventKind.UPLOAD, TO_HOST, PURPLE, TO_HOST.name),
-        (CyclicEventKind.PREFETCH, FROM_HOST, SKY, FROM_HOST.name),
+        (CyclicEventKind.BACKWARD, _COMPUTE, BACKWARD, "backward"),
+        (CyclicEventKind.FORWARD, _COMPUTE, FORWARD, "forward"),
+        (CyclicEventKind.UPLOAD, TO_HOST, SENT, TO_HOST.name),
+        (CyclicEventKind.PREFETCH, FROM_HOST, FETCHED, FROM_HOST.name),
     ):
         drawn = _draw_bars(axes, bars[kind], lane, colour, name, time)
         if lane is _COMPUTE:
             handles += drawn
+        elif not drawn:
+            say_nothing_moves(axes, lane)
     running = bars[CyclicEventKind.BACKWARD] + bars[CyclicEventKind.FORWARD]
     handles += draw_waiting(
         axes,
@@ -117,10 +128,8 @@ def _draw_lanes(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
         replay.time_ns,
         (_COMPUTE,),
         time,
-        colour=ORANGE,
-        name="waiting",
     )
-    name_lanes(axes, (_COMPUTE, TO_HOST, FROM_HOST))
+    name_lanes(axes, (_COMPUTE, TO_HOST, FROM_HOST), headroom=_PERIOD_ROOM)
     return handles
 
 
@@ -144,21 +153,94 @@ def _draw_bars(
         (lane.bottom, lane.top - lane.bottom),
         facecolor=colour,
         edgecolor="white",
-        linewidth=0.6 if mean_points >= _LEAST_POINTS_WITH_EDGE else 0.0,
+        linewidth=min(_EDGE_POINTS, _EDGE_SHARE * mean_points),
         label=name,
     )
-    for bar, width in zip(bars, widths, strict=True):
+    _name_bars(axes, bars, widths, lane, points_per_unit, time)
+    return [drawn]
+
+
+def _name_bars(
+    axes: Axes,
+    bars: Sequence[_Bar],
+    widths: Sequence[float],
+    lane: Lane,
+    points_per_unit: float,
+    time: AxisUnit,
+) -> None:
+    """Write the names of bars: inside where they fit, else upright where they stand apart.
+
+    Computations that have no room are named together, by the first and the last one of a row.
+    """
+    from matplotlib.patheffects import withStroke
+
+    height = (lane.bottom + lane.top) / 2
+    colour = "white" if lane is _COMPUTE else BLACK
+    reached = 0.0
+    unnamed: list[tuple[float, float, str]] = []
+    for bar, width in sorted(zip(bars, widths, strict=True)):
+        start = time.of(bar.start_ns)
+        middle = start + width / 2
         if points_per_unit * width >= _LETTER_POINTS * (len(bar.label) + 0.5):
             axes.text(
-                time.of(bar.start_ns) + width / 2,
-                (lane.bottom + lane.top) / 2,
+                middle,
+                height,
                 bar.label,
                 ha="center",
                 va="center_baseline",
                 fontsize=8,
-                color="white" if lane is _COMPUTE else BLACK,
+                color=colour,
             )
-    return [drawn]
+        elif lane is _COMPUTE:
+            unnamed.append((start, start + width, bar.label))
+        elif points_per_unit * (middle - reached) >= _UPRIGHT_POINTS:
+            axes.text(
+                middle,
+                height,
+                bar.label,
+                ha="center",
+                va="center",
+                fontsize=5.5,
+                rotation=90,
+                color=colour,
+                path_effects=[withStroke(linewidth=1.2, foreground="white")],
+            )
+            reached = middle
+    if len(unnamed) > 1 and len(unnamed) == len(bars):
+        (start, _, first), (_, end, last) = unnamed[0], unnamed[-1]
+        text = f"{first} to {last}"
+        if points_per_unit * (end - start) >= _LETTER_POINTS * (len(text) + 1):
+            axes.text(
+                (start + end) / 2,
+                height,
+                text,
+                ha="center",
+                va="center_baseline",
+                fontsize=8,
+                color=colour,
+                bbox={"facecolor": _colour_of(first), "linewidth": 0, "pad": 1.5},
+            )
+
+
+def _colour_of(label: str) -> str:
+    """Return the colour of a computation, by its name."""
+    return FORWARD if label.startswith("F") else BACKWARD
+
+
+def _draw_period(axes: Axes, end: float, length: str) -> None:
+    """Draw an arrow over the lanes from the start of the period to its end."""
+    height = _COMPUTE.top + _PERIOD_ROOM / 2
+    arrow = {"arrowstyle": "<->", "color": BLACK, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (0, height), xytext=(end or 1.0, height), arrowprops=arrow)
+    axes.annotate(
+        f"one period of {length}, which repeats",
+        ((end or 1.0) / 2, height),
+        ha="center",
+        va="center",
+        fontsize=8,
+        color=BLACK,
+        bbox={"facecolor": "white", "linewidth": 0, "pad": 1.5},
+    )
 
 
 def _moments(replay: Replay) -> list[tuple[int, int]]:

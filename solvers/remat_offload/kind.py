@@ -79,7 +79,7 @@ def _grid(
 
     if isinstance(schedule, ChainSchedule):
         return plot_chain_grid(problem.instance, schedule, title=title)
-    return plot_offload_grid(problem.instance, schedule, title=title)
+    return plot_offload_grid(problem.instance, schedule, _replay(problem, schedule), title=title)
 
 
 REMAT_OFFLOAD = ProblemKind(

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.picture_style import (
     BLACK,
-    BLUE,
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
     AxisUnit,
     empty_axes,
     legend_below,
@@ -25,6 +19,7 @@ from jettison.schedules.core.picture_style import (
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.registry import find_kind
 from jettison.solvers.core.result import Result
+from jettison.studies.comparison.method_style import method_styles, shared_lines
 from jettison.studies.comparison.run import ComparedRun, compared_runs
 
 if TYPE_CHECKING:
@@ -33,9 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK)
 _DARK, _LIGHT = "#C8C8C8", "#EBEBEB"
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 # Up to this overhead the axis is linear; beyond, small overheads would be squeezed together.
 _LARGEST_LINEAR_PERCENT = 150.0
@@ -90,9 +83,10 @@ def plot_compare(results: Sequence[Result] | pd.DataFrame) -> Figure:
     right shows seconds. Where more than 2.5 times the base time is needed, the axis is logarithmic
     above 10 %. A method has no point where it found no schedule.
 
-    Lines and bounds are stairs, since a schedule that fits in some memory fits in more, and a bound
-    for some memory holds for less. What the bounds rule out is grey:
-    dark for all schedules, light for the narrower class of the problem, where it has one:
+    Each method has a colour and a marker of its own, in all pictures; where lines lie on each other
+    their dashes take turns. Lines and bounds are stairs, since a schedule that fits in some memory
+    fits in more, and a bound for some memory holds for less. What the bounds rule out is grey: dark
+    for all schedules, light for the narrower class of the problem, where it has one:
     persistent, POFO's or staged ones. Bounds that say no more than the base time are not drawn.
 
     Parameters
@@ -249,20 +243,20 @@ def _draw_methods(
         if run.time_ns is not None:
             where = memory.of(run.memory_bytes)
             points.setdefault(run.method, []).append((where, overhead.of(run.time_ns)))
-    # A method has the same colour and marker in every picture of its problem.
-    known = [method.name for method in find_kind(runs[0].problem).methods()]
-    styles = {name: place for place, name in enumerate(dict.fromkeys([*known, *points]))}
-    lines: list[Artist] = []
-    for place, (method, found) in enumerate(points.items()):
+    for found in points.values():
         found.sort()
+    styles, shared = method_styles(list(points)), shared_lines(points)
+    lines: list[Artist] = []
+    for method, found in points.items():
+        offset, pattern = shared[method].dashes
         lines += axes.plot(
             [where for where, _ in found],
             [height for _, height in found],
-            color=_COLOURS[styles[method] % len(_COLOURS)],
-            marker=_MARKERS[styles[method] % len(_MARKERS)],
-            # Later markers are smaller, so that equal results show as one inside the other.
-            markersize=max(9.0 - 1.2 * place, 4.0),
-            linewidth=1.4,
+            color=styles[method].colour,
+            marker=styles[method].marker,
+            markersize=shared[method].marker_size,
+            linewidth=1.6,
+            linestyle=(offset, pattern) if pattern else "-",
             drawstyle="steps-post",
             clip_on=False,
             label=method,

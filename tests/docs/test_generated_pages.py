@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from itertools import chain
@@ -10,8 +11,17 @@ from pathlib import Path
 import pytest
 
 import jettison
-from docs.site_pages import api_pages, command_pages, formulation_pages, problem_pages
+from docs.site_pages import (
+    api_pages,
+    command_outputs,
+    command_pages,
+    formulation_pages,
+    notebook_pages,
+    problem_pages,
+    problem_pictures,
+)
 from jettison.solvers.core.registry import PROBLEM_KINDS
+from jettison.studies.paper_list import load_papers
 
 ROOT = Path(__file__).parents[2]
 MODEL = r'''r"""The fewest moves: a model of a toy.
@@ -53,10 +63,9 @@ def test_a_new_formulation_has_a_page_with_its_model_and_its_code(copied: Path) 
     assert ":lines: 6-" in page
     assert "formulations/remat_graph/toy_columns.py" in page
     index = (folder / "index.rst").read_text(encoding="utf-8")
-    checkmate = index.index("\nCheckmate and Moccasin")
-    assert (
-        checkmate < index.index(":doc:`remat_graph.toy <remat_graph.toy>`") < index.index("\nAlpa")
-    )
+    graphs = index.index("\nRecomputing on a graph\n")
+    listed = index.index(":doc:`The fewest moves: a model of a toy <remat_graph.toy>`")
+    assert graphs < listed < index.index("\nOne strategy for each operator\n")
 
 
 def test_the_number_of_an_equation_begins_no_list(copied: Path) -> None:
@@ -78,7 +87,7 @@ def test_every_module_that_states_a_model_is_a_formulation() -> None:
 
 
 def test_a_formulation_stands_with_its_paper() -> None:
-    found = {item.name: item.group for item in formulation_pages.find_formulations(ROOT)}
+    found = {item.name: item.paper for item in formulation_pages.find_formulations(ROOT)}
     for name, group in (
         ("remat_graph.checkmate", "Checkmate"),
         ("remat_chain.cut", "rotor"),
@@ -103,12 +112,54 @@ def test_every_problem_has_a_page_with_all_of_its_methods(tmp_path: Path) -> Non
     assert "gpt2-38-b64-table1" in (tmp_path / "weight-offload.rst").read_text(encoding="utf-8")
 
 
-def test_every_command_has_a_page_with_its_options(tmp_path: Path) -> None:
-    command_pages.write(tmp_path)
-    solve = (tmp_path / "solve.rst").read_text(encoding="utf-8")
+def test_every_problem_of_ours_begins_with_a_sentence_and_a_picture(tmp_path: Path) -> None:
+    problem_pages.write(ROOT, tmp_path)
+    for kind in PROBLEM_KINDS:
+        page = (tmp_path / f"{kind.name}.rst").read_text(encoding="utf-8")
+        sentence = page.index(f"{kind.summary[:1].upper()}{kind.summary[1:]}")
+        assert sentence < page.index(f".. figure:: {kind.name}.png") < page.index("autoclass")
+
+
+def test_the_picture_of_a_problem_is_that_of_its_example(tmp_path: Path) -> None:
+    drawn = tmp_path / "weight-offload.png"
+    problem_pictures.draw("weight-offload", problem_pictures.EXAMPLES["weight-offload"], drawn)
+    assert drawn.stat().st_size > 10_000
+
+
+def test_a_notebook_of_a_paper_begins_with_the_papers_numbers_beside_ours(tmp_path: Path) -> None:
+    notebook_pages.write(ROOT, tmp_path / "notebooks")
+    for paper in load_papers(ROOT):
+        text = (tmp_path / f"notebooks/{paper.notebook}.ipynb").read_text(encoding="utf-8")
+        first = "".join(json.loads(text)["cells"][0]["source"])
+        numbers = [entry for entry in paper.entries if entry.paper and entry.ours]
+        assert first.startswith("# ")
+        if numbers:
+            head, _, _ = first.partition("all that it states.")
+            assert "| the paper states | its number | ours |" in head
+            assert sum(f"| {entry.ours} |" in head for entry in numbers) >= min(2, len(numbers))
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of all commands, whose examples are run."""
+    folder = tmp_path_factory.mktemp("commands")
+    command_pages.write(folder)
+    return folder
+
+
+def test_the_page_of_a_command_shows_what_it_prints(commands: Path) -> None:
+    for name in command_outputs.EXAMPLES:
+        page = (commands / f"{name}.rst").read_text(encoding="utf-8")
+        assert f".. code-block:: console\n\n   $ jettison {name.partition(' ')[0]}" in page
+    bound = (commands / "bound.rst").read_text(encoding="utf-8")
+    assert re.search(r"^   certified bound +929.8 ms", bound, re.MULTILINE)
+
+
+def test_every_command_has_a_page_with_its_options(commands: Path) -> None:
+    solve = (commands / "solve.rst").read_text(encoding="utf-8")
     assert "jettison solve [OPTIONS] {PROBLEM}" in solve
     assert re.search(r"^``--memory .*``\n   \w+", solve, re.MULTILINE)
-    generate = (tmp_path / "generate.rst").read_text(encoding="utf-8")
+    generate = (commands / "generate.rst").read_text(encoding="utf-8")
     assert "jettison generate three-partition\n====" in generate
 
 

@@ -52,10 +52,10 @@ def test_transfers_are_in_the_lane_of_their_direction() -> None:
 
 def test_stalls_are_drawn_and_added_up() -> None:
     lanes, memory = drawn(replayed(CASE_1A))
-    assert spans(lanes, "stall, 12 ns") == [(17, 23), (43, 49)]
+    assert spans(lanes, "waiting, 12 ns") == [(17, 23), (43, 49)]
     legend = memory.get_legend()
     assert legend is not None
-    assert "stall, 12 ns" in [item.get_text() for item in legend.get_texts()]
+    assert "waiting, 12 ns" in [item.get_text() for item in legend.get_texts()]
 
 
 def test_memory_is_that_of_the_replay_with_its_peak_and_limit() -> None:
@@ -81,15 +81,29 @@ def test_a_sub_array_alone_has_one_lane() -> None:
     assert names == ["compute", "to the host", "from the host"]
 
 
-def test_of_several_units_the_longest_is_drawn() -> None:
+def test_all_units_are_drawn_with_the_names_of_their_models() -> None:
     quick = unit_of((1,), "F1.0 F1.1 F1.2 F1.3 B1.0 B1.1 B1.2 B1.3")
     replay = replayed(MultiModelSchedule((quick, *CASE_1A.units, quick)))
     assert replay.unit_ends_ns == (20, 72, 92)
+    assert replay.unit_models == (("mirrored 1",), ("mirrored 2", "mirrored 3"), ("mirrored 4",))
     lanes, memory = drawn(replay)
-    assert lanes.get_title(loc="left") == "mine, unit 2 of 3"
-    assert lanes.get_xlim() == (0, 52)
-    assert spans(lanes, "stall") == [(17, 23), (43, 49)]
+    assert lanes.get_title(loc="left") == "mine"
+    assert lanes.get_xlim() == (0, 92)
+    assert spans(lanes, "waiting") == [(37, 43), (63, 69)]
+    names = [item.get_text() for item in lanes.texts]
+    assert names[:1] == ["unit 1: mirrored 1"]
+    assert "unit 2: mirrored 2 and mirrored 3" in names
+    for axes in (lanes, memory):
+        ends = [float(line.get_xdata()[0]) for line in axes.lines if line.get_linestyle() == "-"]  # type: ignore[index, arg-type]
+        assert {20.0, 72.0} <= set(ends)
     assert memory.get_xlabel() == "time (ns)"
+
+
+def test_a_direction_of_the_link_that_is_not_used_says_so() -> None:
+    lanes, _ = drawn(replayed(alone("F1.0 F1.1 F1.2 F1.3 B1.0 B1.1 B1.2 B1.3")))
+    names = [item.get_text() for item in lanes.texts]
+    assert "nothing moves to the host" in names
+    assert "nothing moves from the host" in names
 
 
 @pytest.mark.parametrize("text", ["F1.0", "B1.3 P1.0", ""])

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
 
 from jettison import Chain
 from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
-from jettison.remat_offload import OffloadSchedule
+from jettison.schedules.core.picture_style import AGAIN, FORWARD, tint
 from jettison.schedules.remat_chain.grid import Stored, plot_chain_grid, stored_values
-from jettison.schedules.remat_offload.grid import plot_offload_grid
 from jettison.solvers.remat_chain.baselines import (
     periodic_schedule,
     recompute_all_schedule,
@@ -32,9 +33,12 @@ LABELS = {
 
 
 def boxes(axes: Axes, label: str) -> list[tuple[float, float, float]]:
-    """Return start, end and row of each box."""
-    (found,) = [item for item in axes.collections if str(item.get_label()).startswith(label)]
-    extents = [path.get_extents() for path in found.get_paths()]
+    """Return start, end and row of each box; none where there is no such label."""
+    found = [item for item in axes.collections if str(item.get_label()).startswith(label)]
+    if not found:
+        return []
+    (drawn,) = found
+    extents = [path.get_extents() for path in drawn.get_paths()]
     return [(box.x0, box.x1, (box.y0 + box.y1) / 2) for box in extents]
 
 
@@ -44,11 +48,27 @@ def test_every_operation_is_a_box_in_the_row_of_its_stage(chain: Chain) -> None:
     replay = schedule.replay(chain)
     axes = plot_chain_grid(chain, schedule, title="mine").axes[0]
     for kind, label in LABELS.items():
-        assert boxes(axes, label) == [
-            (step.start_ns, step.end_ns, operation.stage)
-            for operation, step in zip(schedule.operations, replay.steps, strict=True)
-            if operation.kind is kind
-        ]
+        for again in (False, True):
+            assert boxes(axes, f"again: {label}" if again else label) == [
+                (step.start_ns, step.end_ns, operation.stage)
+                for operation, step in zip(schedule.operations, replay.steps, strict=True)
+                if operation.kind is kind
+                and again == (step.repeated and kind is not ChainOperationKind.BACKWARD)
+            ]
+
+
+def test_what_runs_again_is_orange_and_what_runs_first_is_blue() -> None:
+    axes = plot_chain_grid(UNIFORM, recompute_all_schedule(UNIFORM), title="mine").axes[0]
+    shown = {
+        str(item.get_label()): to_hex(item.get_facecolor()[0]).upper()
+        for item in axes.collections
+        if isinstance(item, PolyCollection)
+    }
+    saved = "$F_{all}$: forward, saves all"
+    assert shown[f"again: {saved}"] == AGAIN
+    assert shown[saved] == FORWARD
+    kept = "$F_{ck}$: forward, keeps its input"
+    assert shown[kept] == tint(FORWARD, 0.45)
 
 
 def test_the_bands_are_the_values_in_memory() -> None:
@@ -70,11 +90,8 @@ def test_a_drop_is_a_line_where_the_band_of_its_value_ends() -> None:
     axes = plot_chain_grid(chain, schedule, title="mine").axes[0]
     assert boxes(axes, "$D$") == [(30, 30, 1)]
     assert (10, 30, 1) in boxes(axes, "$a$")
-    labels = [str(item.get_label()) for item in axes.collections]
     without = plot_chain_grid(chain, store_all_schedule(chain), title="mine").axes[0]
-    assert [str(item.get_label()) for item in without.collections] == [
-        label for label in labels if not label.startswith("$D$")
-    ]
+    assert not [item for item in without.collections if str(item.get_label()).startswith("$D$")]
 
 
 def test_what_is_in_memory_when_a_loss_runs_alone() -> None:
@@ -138,18 +155,3 @@ def test_every_stage_and_the_input_have_a_row() -> None:
     low, high = figure.axes[0].get_ylim()
     assert low < 0
     assert high > len(UNIFORM)
-
-
-def test_of_a_schedule_with_transfers_the_bands_may_be_on_the_host() -> None:
-    computations = store_all_schedule(UNIFORM)
-    plain = plot_chain_grid(UNIFORM, computations, title="mine").axes[0]
-    sequence = OffloadSchedule(computations.operations)
-    moved = plot_offload_grid(UNIFORM, sequence, title="mine").axes[0]
-    labels = [[str(item.get_label()) for item in axes.collections] for axes in (plain, moved)]
-    assert [label for label in labels[0] if "host" in label] == []
-    assert [label for label in labels[1] if "host" in label] == [
-        "$\\bar a$ in memory or on the host",
-        "$a$ in memory or on the host",
-    ]
-    assert moved.get_xlabel().startswith("time of the computations")
-    assert boxes(plain, "$B$") == boxes(moved, "$B$")

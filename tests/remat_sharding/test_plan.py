@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from matplotlib.colors import to_hex
 
 from jettison import ShardedGraph
 from jettison.remat_sharding import Operator, Role, ShardedSchedule, Strategy
+from jettison.schedules.core.picture_style import AGAIN, FORWARD
 from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
 from jettison.schedules.remat_sharding.plan_table import plan_table, planned_operators
 from tests.remat_sharding.tiny_sharded import TWO_LAYERS
@@ -40,6 +42,24 @@ def test_the_picture_has_a_bar_for_each_operator_that_takes_time() -> None:
     assert "a, 2 times" in [text.get_text() for text in axes.texts]
     widths = [patch.get_width() for patch in axes.patches]  # type: ignore[attr-defined]
     assert sum(widths) == pytest.approx(54)
+
+
+def test_what_is_computed_again_is_orange_beside_its_first_computation() -> None:
+    (axes,) = plot_sharded_plan(TWO_LAYERS, PLAN, title="mine").axes
+    drawn = {
+        colour: [
+            float(patch.get_width())  # type: ignore[attr-defined]
+            for patch in axes.patches
+            if to_hex(patch.get_facecolor()).upper() == colour
+        ]
+        for colour in (FORWARD, AGAIN)
+    }
+    # Only h2, the third bar, is computed twice, in 8 ns each.
+    assert drawn[AGAIN] == [0, 0, 8, 0, 0, 0]
+    assert drawn[FORWARD][2] == 8
+    legend = axes.get_legend()
+    assert legend is not None
+    assert any(item.get_text().startswith("computing again") for item in legend.get_texts())
 
 
 def test_of_a_large_graph_the_longest_operators_are_drawn() -> None:

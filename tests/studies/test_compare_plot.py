@@ -16,11 +16,23 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.picture_style import (
+    AGAIN,
+    BACKWARD,
+    FETCHED,
+    FORWARD,
+    IN_MEMORY,
+    LIMIT,
+    SENT,
+    UPDATE,
+    WAITING,
+)
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.outcome import Infeasibility, Outcome
 from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import PROBLEM_KINDS
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (
@@ -29,6 +41,7 @@ from jettison.solvers.remat_chain.baselines import (
     store_all_schedule,
 )
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
+from jettison.studies.comparison.method_style import method_styles, shared_lines
 from jettison.studies.comparison.plot import BoundStep, bound_steps, plot_compare
 from jettison.studies.comparison.run import compared_runs
 from tests.tiny import EQUAL_LAYERS, LADDER, UNEVEN, UNIFORM
@@ -126,6 +139,32 @@ def test_methods_differ_in_colour_and_marker() -> None:
     lines = [line(axes, f"method {k}") for k in range(7)]
     assert len({item.get_color() for item in lines}) == 7
     assert len({item.get_marker() for item in lines}) == 7
+
+
+def test_every_method_of_every_problem_has_a_colour_of_its_own_in_all_pictures() -> None:
+    styles = method_styles()
+    names = {method.name for kind in PROBLEM_KINDS for method in kind.methods()}
+    assert names <= styles.keys()
+    assert len({style.colour for style in styles.values()}) == len(styles)
+    # Those of operations, transfers and memory have their own meanings.
+    meanings = {FORWARD, BACKWARD, AGAIN, SENT, FETCHED, UPDATE, WAITING, IN_MEMORY, LIMIT}
+    assert not meanings & {style.colour for style in styles.values()}
+    assert method_styles(["mine"])["rotor"] == styles["rotor"]
+
+
+def test_the_dashes_of_lines_on_each_other_take_turns_and_a_line_alone_is_solid() -> None:
+    both = [(14.0, 3.0), (20.0, 0.0)]
+    drawn = shared_lines({"a": both, "b": both, "c": both[1:], "alone": [(14.0, 9.0)]})
+    assert drawn["alone"].dashes == (0.0, ())
+    # Three lines: 6 points of each in turn, of 18.
+    assert [drawn[name].dashes for name in "abc"] == [
+        (0.0, (6.0, 12.0)),
+        (12.0, (6.0, 12.0)),
+        (6.0, (6.0, 12.0)),
+    ]
+    sizes = [drawn[name].marker_size for name in "abc"]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 3
 
 
 def test_the_base_time_is_a_labelled_line_at_no_overhead() -> None:

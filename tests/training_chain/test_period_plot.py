@@ -33,7 +33,7 @@ def test_the_picture_has_a_lane_for_each_resource_and_memory_by_kind(tmp_path: P
     legend = memory.get_legend()
     assert legend is not None
     words = [text.get_text() for text in legend.get_texts()]
-    assert {"weights", "gradients of weights", "activations", "rerun"} <= set(words)
+    assert {"weights", "gradients of weights", "activations", "recomputation"} <= set(words)
     figure.savefig(tmp_path / "period.png")
     assert (tmp_path / "period.png").stat().st_size > 0
 

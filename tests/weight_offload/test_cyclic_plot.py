@@ -132,7 +132,23 @@ def test_peak_and_limit_are_marked() -> None:
 
 def test_without_a_limit_there_is_none() -> None:
     _, _, memory = drawn(replayed(14, KEEP_ALL))
-    assert texts(memory) == ["peak 13 B"]
+    assert "peak 13 B" in texts(memory)
+    assert not [text for text in texts(memory) if text.startswith("limit")]
+
+
+def test_the_axis_of_memory_is_cut_where_weights_that_stay_would_fill_it() -> None:
+    # From 8 to 13 bytes: cut 35 % of the 5 bytes of change below the 8.
+    _, _, memory = drawn(replayed(14, KEEP_ALL))
+    assert memory.get_ylim()[0] == 8 - 0.35 * 5
+    assert "axis cut at 6.25 B" in texts(memory)
+    # A limit of 20 bytes is more than twice the 8.
+    _, _, whole = drawn(replayed(14, KEEP_ALL, 20))
+    assert whole.get_ylim()[0] == 0
+
+
+def test_the_period_has_an_arrow_that_tells_its_length() -> None:
+    _, lanes, _ = drawn(replayed(14, KEEP_ALL))
+    assert "one period of 14 ns, which repeats" in texts(lanes)
 
 
 def test_both_axes_have_the_same_time() -> None:
@@ -147,14 +163,15 @@ def test_layers_are_named_where_there_is_room() -> None:
     assert texts(lanes)[:4] == ["B2", "B1", "F1", "F2"]
 
 
-def test_a_long_chain_is_drawn_without_names_and_edges() -> None:
+def test_the_layers_of_a_long_chain_are_named_together_and_have_thin_edges() -> None:
     cycle = layers(*[(100, 300, 10, 50)] * 146)
     problem = WeightOffload(cycle.chain, "60%", Link(10**9))
     replay = layer_to_layer(problem).replay(cycle, problem.link, problem.memory_bytes)
     figure, lanes, _ = drawn(replay)
     figure.draw_without_rendering()
-    assert texts(lanes) == []
-    assert all(not any(item.get_linewidth()) for item in lanes.collections)
+    assert {"B146 to B1", "F1 to F146"} <= set(texts(lanes))
+    computed = [item for item in lanes.collections if item.get_label() in {"forward", "backward"}]
+    assert all(0 < max(item.get_linewidth()) < 0.5 for item in computed)
     assert len(spans(lanes, "backward")) == 146
 
 
