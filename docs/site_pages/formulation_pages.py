@@ -31,6 +31,7 @@ PAPERS = {
     "sharding": "Alpa and the IOPDDL contest: one strategy for each operator",
     "remat_sharding": "KIWI: shard and recompute (2023)",
     "remat_offload": "POFO: recompute and offload on a chain (NeurIPS 2021)",
+    "remat_offload_graph": "Recompute and offload on a graph",
     "weight_offload": "Weight offloading",
     "training_chain": "One budget: activations, weights, gradients and states together",
     "multi_model": "µ-TWO: models that share a device (MLSys 2023)",

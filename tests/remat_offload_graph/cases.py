@@ -43,10 +43,12 @@ def tiny_graph(chance: random.Random, most_nodes: int = 5) -> Graph:
 
 
 def tiny_problem(chance: random.Random, most_nodes: int = 5) -> RematOffloadGraph:
-    """Draw a graph with a link, in a memory from what one operation needs to plenty."""
+    """Draw a graph with a link, in less memory than its order takes but for one in ten."""
     graph = tiny_graph(chance, most_nodes)
-    least = graph.least_peak_bound_bytes
-    memory_bytes = chance.randint(least, max(least, graph.store_all_peak_bytes))
+    least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes - 1
+    if least > most and chance.random() < 0.9:
+        return tiny_problem(chance, most_nodes)
+    memory_bytes = chance.randint(least, max(least, most))
     return RematOffloadGraph(graph, memory_bytes, Link(chance.choice(RATES)))
 
 

@@ -205,3 +205,11 @@ class MomentSearch:
         """Return the time of a copy in either direction."""
         assert self.bytes_per_ns is not None
         return math.ceil(self.nodes[i].output_bytes / self.bytes_per_ns)
+
+
+class InOrderSearch(MomentSearch):
+    """The search among schedules whose first computations follow the order of the graph."""
+
+    def may_run(self, moment: Moment, i: int) -> bool:
+        """Tell whether an operation can start, but for its memory, and is not too early."""
+        return i <= len(moment.computed) and super().may_run(moment, i)
