@@ -11,8 +11,16 @@ from jettison.solvers.remat_offload_graph.baselines import (
 )
 from jettison.solvers.remat_offload_graph.bound_method import MOMENTS, bound_moments
 from jettison.solvers.remat_offload_graph.everything_away import solve_offload_everything
+from jettison.solvers.remat_offload_graph.exact_method import MOMENT_SEARCH, solve_linked_exact
 
 METHODS: tuple[Method[RematOffloadGraph], ...] = (
+    Method(
+        "exact",
+        Promise.EXACT,
+        "A*: Hart, Nilsson and Raphael 1968; over the moments of schedules",
+        "the fastest of all schedules; graphs of at most 32 nodes, exponential in their number",
+        solve=Tuned(solve_linked_exact, MOMENT_SEARCH),
+    ),
     Method(
         "no-transfer",
         Promise.HEURISTIC,
