@@ -53,9 +53,10 @@ class LinkedStep:
     and holds up nothing but the offloads after it. What has a copy on the host keeps it. A value
     that is in memory already is computed into fresh memory and replaces the old one.
 
-    Results of an operator without a value come after it, or after an earlier result of the same
-    run, with no computation and no prefetch in between, for they stay where it has made them. The
-    other rules of computations are those of `GraphSchedule.replay`.
+    The other rules of computations are those of `GraphSchedule.replay`. Results of an operator
+    without a value stay where it has made them: those that come right after it take no memory of
+    their own, but keep theirs of its workspace, so that nothing that is brought back meanwhile can
+    take it.
 
     A broken rule is recorded, and the replay goes on as if it were kept.
 
@@ -76,8 +77,9 @@ class LinkedStep:
         self._findings = Findings()
         self._stored: set[int] = set()
         self._computed: set[int] = set()
-        # The node that was computed last, if nothing was prefetched since; else -1.
+        # The node that was computed last, and the results to come for which it holds memory.
         self._before = -1
+        self._made_in_run: set[int] = set()
         # By node: what makes or brings it, what makes, reads or copies it, and its first copy.
         self._made_by: dict[int, LaneOperation] = {}
         self._used_by: dict[int, _Users] = {}
@@ -86,6 +88,7 @@ class LinkedStep:
 
     def run(self, operations: Sequence[GraphOperation | ValueTransfer]) -> LinkedReplay:
         """Execute a sequence."""
+        self._operations = operations
         for position, operation in enumerate(operations):
             if not 0 <= operation.node < len(self._graph):
                 self._findings.at(position, f"{operation.kind} {operation.node}")
@@ -133,12 +136,19 @@ class LinkedStep:
         if place in self._computed and place in graph.computed_once:
             self._findings.broken(Rule.COMPUTED_TWICE, node.name)
         is_replaced = place in self._stored
+        takes_bytes, needs_bytes = node.output_bytes, node.output_bytes + node.workspace_bytes
+        if place in self._made_in_run:
+            takes_bytes = needs_bytes = 0
+            self._made_in_run.remove(place)
+        else:
+            self._made_in_run = self._results_to_come(place)
+            takes_bytes += sum(graph.nodes[made].output_bytes for made in self._made_in_run)
         lane = LaneOperation(
             Lane.COMPUTE,
             duration_ns=node.duration_ns,
             waits_for=tuple(item for source in graph.inputs[place] for item in self._maker(source)),
-            takes_bytes=node.output_bytes,
-            needs_bytes=node.output_bytes + node.workspace_bytes,
+            takes_bytes=takes_bytes,
+            needs_bytes=needs_bytes,
             late=[(node.output_bytes, self._users(place))] if is_replaced else [],
         )
         for source in graph.inputs[place]:
@@ -149,6 +159,23 @@ class LinkedStep:
         self._made_by[place] = lane
         self._used_by[place] = (lane,)
         return lane
+
+    def _results_to_come(self, place: int) -> set[int]:
+        """Return the results that an operator without a value makes in the run that it starts."""
+        found: set[int] = set()
+        results = self._graph.results_after.get(place)
+        if results is None:
+            return found
+        least = place + 1
+        for operation in self._operations[self._findings.position + 1 :]:
+            is_transfer = isinstance(operation, ValueTransfer)
+            if is_transfer or operation.kind is GraphOperationKind.FREE:
+                continue
+            if operation.node not in results or operation.node < least:
+                break
+            found.add(operation.node)
+            least = operation.node + 1
+        return found
 
     def _free(self, place: int, node: Node) -> LaneOperation:
         if place not in self._stored:
@@ -183,7 +210,6 @@ class LinkedStep:
             takes_bytes=node.output_bytes,
         )
         self._stored.add(place)
-        self._before = -1
         self._made_by[place] = lane
         self._used_by[place] = (lane,)
         return lane
@@ -204,14 +230,12 @@ class LinkedStep:
                 continue
             start_ns, end_ns = lane.times_ns
             if lane.lane is Lane.COMPUTE:
-                node = self._graph.nodes[entry.node]
-                before_bytes = lanes.stored_bytes_at_start(lane) - lane.takes_bytes
                 steps.append(
                     Step(
                         operation=entry.text,
                         start_ns=start_ns,
                         end_ns=end_ns,
-                        during_bytes=before_bytes + node.output_bytes + node.workspace_bytes,
+                        during_bytes=lanes.stored_bytes_at_start(lane),
                         after_bytes=lanes.stored_bytes_at_end(lane),
                         repeated=entry.node in seen,
                     )

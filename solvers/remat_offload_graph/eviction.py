@@ -232,12 +232,16 @@ class _Plan:
             if self.peaks[at - 1] + size > self.limit_bytes:
                 break
             at -= 1
-        while at < place and self.entries[at][0] == _COMPUTE and self.in_run(at):
+        while at < place and self.is_in_run(at):
             at += 1
         return at
 
-    def in_run(self, at: int) -> bool:
-        return self.graph.comes_in_a_run(self.entries[at][1])
+    def is_in_run(self, at: int) -> bool:
+        """Tell whether the next computation from an entry on is a result in a run."""
+        for kind, node in self.entries[at:]:
+            if kind == _COMPUTE:
+                return self.graph.comes_in_a_run(node)
+        return False
 
     def move(self, place: int, at: int, value: int, starts: list[int]) -> None:
         entry = self.entries.pop(place)

@@ -29,6 +29,7 @@ Without a link, larger graphs are left to remat-graph's exact method.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -105,18 +106,63 @@ def solve_linked_exact(
             note=f"the search is for graphs of {MOST_NODES} nodes or fewer, and this one has "
             f"{len(graph)}; use moment-bound and anneal",
         )
+    found = MomentsSeen(Termination.INTERRUPTED, 0)
+    with Ending():
+        found = search_moments(problem, incumbent, clock, params.most_states)
+    note = None
+    if problem.link is not None and problem.link.is_shared and not incumbent.is_best:
+        note = "the link is shared: the bound is that of the full-duplex link"
+    return incumbent.outcome(
+        found.termination,
+        work={"states": found.states},
+        infeasibility=found.infeasibility,
+        note=note,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsSeen:
+    """End of a search over moments.
+
+    Attributes
+    ----------
+    termination, states
+        Why it stopped, and how many states it looked at.
+    infeasibility
+        The proof that nothing fits, or None.
+    """
+
+    termination: Termination
+    states: int
+    infeasibility: Infeasibility | None = None
+
+
+def search_moments(
+    problem: RematOffloadGraph, incumbent: LinkedIncumbent, clock: Clock, most_states: int
+) -> MomentsSeen:
+    """Search for schedules that are faster than the incumbent, and tell it what is found.
+
+    Parameters
+    ----------
+    problem
+        A problem with a graph of at most `MOST_NODES` nodes.
+    incumbent
+        It is offered a schedule, and proves the bound.
+    clock
+        The time that is left.
+    most_states
+        States after which the search stops.
+    """
     link = None if problem.link is None else problem.link.full_duplex
     search = moment_search(problem, link)
     upper_ns = incumbent.time_ns or _NO_LIMIT_NS
     with Ending() as ending:
-        search.run(
-            params.most_states,
-            upper_ns,
-            None if options.time_limit_s is None else clock.left_s,
-        )
+        limit_s = None if math.isinf(clock.left_s) else clock.left_s
+        search.run(most_states, upper_ns, limit_s)
         if not search.is_over:
             ending.termination = Termination.MEMORY_LIMIT
-    work = {"states": search.states}
+    if ending.is_interrupted:
+        raise KeyboardInterrupt
     if search.time_ns is not None:
         incumbent.offer(schedule_of(search.steps))
     if search.is_over and search.time_ns is None and incumbent.schedule is None:
@@ -125,15 +171,13 @@ def solve_linked_exact(
             least_memory_bytes=problem.memory_bytes + 1,
             is_exact=False,
         )
-        return incumbent.outcome(Termination.COMPLETED, work=work, infeasibility=proved)
-    bound_ns = upper_ns if search.is_over else min(search.bound_ns, upper_ns)
-    proved_ns = bound_ns if search.time_ns is None else search.time_ns
-    if proved_ns < _NO_LIMIT_NS:
-        incumbent.prove(exact_bound(proved_ns, ScheduleClass.ALL, "exact"))
-    note = None
-    if problem.link is not None and problem.link.is_shared and not incumbent.is_best:
-        note = "the link is shared: the bound is that of the full-duplex link"
-    return incumbent.outcome(ending.termination, work=work, note=note)
+        return MomentsSeen(Termination.COMPLETED, search.states, proved)
+    bound_ns = search.time_ns
+    if bound_ns is None:
+        bound_ns = upper_ns if search.is_over else min(search.bound_ns, upper_ns)
+    if bound_ns < _NO_LIMIT_NS:
+        incumbent.prove(exact_bound(bound_ns, ScheduleClass.ALL, "exact"))
+    return MomentsSeen(ending.termination, search.states)
 
 
 def moment_search(problem: RematOffloadGraph, link: Link | None) -> _kernels.LinkedMoments:

@@ -10,10 +10,34 @@ from jettison.solvers.remat_offload_graph.baselines import (
     solve_without_transfers,
 )
 from jettison.solvers.remat_offload_graph.bound_method import MOMENTS, bound_moments
+from jettison.solvers.remat_offload_graph.capped_memory import CAPPED, solve_capped
+from jettison.solvers.remat_offload_graph.choice_annealing import (
+    CHOICE_ANNEAL,
+    solve_choice_annealing,
+)
 from jettison.solvers.remat_offload_graph.everything_away import solve_offload_everything
+from jettison.solvers.remat_offload_graph.eviction_method import (
+    solve_greedy,
+    solve_without_recomputation,
+)
 from jettison.solvers.remat_offload_graph.exact_method import MOMENT_SEARCH, solve_linked_exact
 
 METHODS: tuple[Method[RematOffloadGraph], ...] = (
+    Method(
+        "anneal",
+        Promise.BRACKET,
+        "simulated annealing: Kirkpatrick et al. 1983; over plans in which values make room",
+        "what is moved and what is computed again; no worse than the baselines, with a bound",
+        solve=Tuned(solve_choice_annealing, CHOICE_ANNEAL),
+        baselines=(
+            "store-all",
+            "offload-all",
+            "no-recompute",
+            "greedy",
+            "autocapper",
+            "no-transfer",
+        ),
+    ),
     Method(
         "exact",
         Promise.EXACT,
@@ -22,11 +46,32 @@ METHODS: tuple[Method[RematOffloadGraph], ...] = (
         solve=Tuned(solve_linked_exact, MOMENT_SEARCH),
     ),
     Method(
+        "no-recompute",
+        Promise.HEURISTIC,
+        "Belady 1966: what is read last goes; capuchin's and SwapAdvisor's setting",
+        "computes each node once, in order, and moves what does not fit",
+        solve=solve_without_recomputation,
+    ),
+    Method(
         "no-transfer",
         Promise.HEURISTIC,
         "Checkmate's problem, by the exact method of remat-graph",
         "the fastest staged schedule that leaves the link idle",
         solve=Tuned(solve_without_transfers, EXACT),
+    ),
+    Method(
+        "greedy",
+        Promise.HEURISTIC,
+        "Belady 1966, with the cheaper of a copy and a computation for what has gone",
+        "the same, but computes again what takes less time than its copies",
+        solve=solve_greedy,
+    ),
+    Method(
+        "autocapper",
+        Promise.HEURISTIC,
+        "POFO, NeurIPS 2021, Section 5.1, on graphs",
+        "recompute as in more memory, move what is above the limit; the best of 10 sizes",
+        solve=Tuned(solve_capped, CAPPED),
     ),
     Method(
         "offload-all",

@@ -189,6 +189,11 @@ void MomentSearch::wait(std::int32_t parent, const State& state) {
     if (state.to_host >= 0) least_ns = std::min(least_ns, state.to_host_ns);
     if (state.from_host >= 0) least_ns = std::min(least_ns, state.from_host_ns);
     State after = state;
+    // Results are there when their operator has ended, and no later.
+    if (least_ns > 0) {
+        after.run = -1;
+        if (after.operation < 0) after.device &= ~graph_.tokens;
+    }
     if (after.operation >= 0 && (after.operation_ns -= least_ns) == 0) {
         const std::size_t node = place(after.operation);
         // The token of an operator is over with the next operation but for its results.

@@ -15,7 +15,8 @@ thing at a time: operations, copies to the host, copies from the host.
 * A copy of x bytes takes :math:`\lceil x / \beta \rceil` ns.
 * Anything may be computed again at any time, but for nodes that say otherwise. A value that nothing
   reads or copies may be dropped at any time.
-* Results of an operator without a value come directly after it, in the order of the graph.
+* Results of an operator without a value come directly after it, at the moment when it ends, in the
+  order of the graph, and before anything is brought back then.
 * At the end everything has been computed, and the kept values are on the device.
 
 Nothing is lost by these rules of the search: all durations are integers, and starting everything as
@@ -179,6 +180,7 @@ class MomentSearch:
         """Return the moment so much later, at which all that ends then has ended."""
         computed, device, host, run = moment.computed, moment.device, moment.host, moment.run
         operation, to_host, from_host = moment.operation, moment.to_host, moment.from_host
+        run = run if time_ns == 0 else -1
         later = [
             None if lane is None else lane.later(time_ns)
             for lane in (operation, to_host, from_host)
