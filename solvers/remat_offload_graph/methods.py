@@ -21,6 +21,7 @@ from jettison.solvers.remat_offload_graph.eviction_method import (
     solve_without_recomputation,
 )
 from jettison.solvers.remat_offload_graph.exact_method import MOMENT_SEARCH, solve_linked_exact
+from jettison.solvers.remat_offload_graph.poet_method import POET, solve_poet
 
 METHODS: tuple[Method[RematOffloadGraph], ...] = (
     Method(
@@ -72,6 +73,13 @@ METHODS: tuple[Method[RematOffloadGraph], ...] = (
         "POFO, NeurIPS 2021, Section 5.1, on graphs",
         "recompute as in more memory, move what is above the limit; the best of 10 sizes",
         solve=Tuned(solve_capped, CAPPED),
+    ),
+    Method(
+        "poet",
+        Promise.HEURISTIC,
+        "POET, ICML 2022, arXiv:2207.07697",
+        "POET's program of stages with paging, in which nothing overlaps; its plan, replayed here",
+        solve=Tuned(solve_poet, POET),
     ),
     Method(
         "offload-all",

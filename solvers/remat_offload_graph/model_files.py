@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jettison.formulations.milp.array_model import ArrayModel
 
 _FIRST_STARTS = "first-starts"
+_POET = "poet"
 
 
 def build_model(problem: RematOffloadGraph, choice: ModelChoice) -> ArrayModel:
@@ -33,6 +34,20 @@ def build_model(problem: RematOffloadGraph, choice: ModelChoice) -> ArrayModel:
     )
 
     graph = problem.instance
+    if choice.formulation == _POET:
+        if choice.cuts:
+            raise InputError(
+                "poet has no cuts", field="cut", expected=f"leave it out, or choose {_FIRST_STARTS}"
+            )
+        if graph.results_after:
+            raise InputError(
+                f"{graph.name} has operators with several results",
+                field="formulation",
+                expected=f"choose {_FIRST_STARTS}: operators of poet have one result each",
+            )
+        from jettison.formulations.remat_offload_graph.poet import Poet
+
+        return Poet().build(problem).model
     for place, name in enumerate(choice.cuts or ()):
         if name not in graph.position_of:
             raise InputError(
@@ -63,7 +78,7 @@ def _fullest(graph: Graph) -> int:
 
 
 MODEL_FILES = ModelFiles(
-    formulations=(_FIRST_STARTS,),
+    formulations=(_FIRST_STARTS, _POET),
     build=build_model,
     options=frozenset({"cuts"}),
 )
