@@ -1,9 +1,10 @@
 r"""POET: rematerialization and paging as one integer program, in stages.
 
-Source: Patil, Jain, Dutta, Stoica and Gonzalez, *POET: Training Neural Networks on Tiny Devices with
-Integrated Rematerialization and Paging*, ICML 2022, arXiv:2207.07697, and the authors' released
-program. It is Checkmate's program with a second store: stage :math:`t` computes node :math:`t` for
-the first time, and may compute earlier ones again, in the order of the graph. Symbols are those of
+Source: Patil, Jain, Dutta, Stoica and Gonzalez, *POET: Training Neural Networks on Tiny Devices
+with Integrated Rematerialization and Paging*, ICML 2022, arXiv:2207.07697, and the authors'
+released program. It is Checkmate's program with a second store: stage :math:`t` computes node
+:math:`t` for the first time, and may compute earlier ones again, in the order of the graph. Symbols
+are those of
 `first_starts`; :math:`\Phi_i` and :math:`\Psi_i` are what a computation and a copy, in either
 direction, of :math:`i` cost. POET's costs are energies; with times as costs the objective is the
 time of a step in which nothing overlaps.
