@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.core.picture_style import (
@@ -83,7 +83,7 @@ def plot_residence(
     height = min(9.0, 1.6 + 0.16 * len(graph))
     axes = empty_axes(7.2, height, title)
     time = time_unit(replay.time_ns)
-    handles = []
+    handles: list[Any] = []
     for (kind, spans), (colour, bottom, thickness) in zip(
         residence_spans(graph, schedule, replay).items(),
         (

@@ -138,7 +138,8 @@ class MomentSearch:
         if not alone:
             return
         ranked = sorted(alone, key=lambda node: (-alone[node], node))
-        chosen, best_ns = (ranked[0],), alone[ranked[0]]
+        chosen: tuple[int, ...] = (ranked[0],)
+        best_ns = alone[ranked[0]]
         for node in ranked[1:]:
             if len(chosen) >= self.params.most_moments:
                 break

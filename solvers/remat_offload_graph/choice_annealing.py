@@ -33,9 +33,9 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload_graph.bound_method import MOMENTS, MomentSearch
 from jettison.solvers.remat_offload_graph.eviction import EvictionChoices, decoded
 from jettison.solvers.remat_offload_graph.eviction_method import choices_of_rules
-from jettison.solvers.remat_offload_graph.exact_method import MOST_NODES, search_moments
 from jettison.solvers.remat_offload_graph.incumbent import LinkedIncumbent
 from jettison.solvers.remat_offload_graph.least_memory import linked_infeasibility
+from jettison.solvers.remat_offload_graph.over_moments import MOST_NODES, search_moments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ class _ChoiceAnnealing:
     def round(self, plans: int) -> None:
         """Anneal from the best choices known, or from the best rule."""
         if self.best is None:
-            starts = [range(len(self.problem.instance))]
+            starts: list[tuple[int, ...]] = [tuple(range(len(self.problem.instance)))]
             if self.incumbent.schedule is not None:
                 starts.append(self.incumbent.schedule.computations)
             for computations in starts:

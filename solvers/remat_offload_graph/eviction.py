@@ -93,9 +93,9 @@ class _Plan:
             self.made[node].append(place)
             for source in graph.inputs[node]:
                 self.reads[source].append(place)
-        for place, node in enumerate(graph.nodes):
-            if node.keep:
-                self.reads[place].append(end)
+        for value, spec in enumerate(graph.nodes):
+            if spec.keep:
+                self.reads[value].append(end)
 
     def next_use(self, node: int) -> int | None:
         """Return where a value in memory is read next; None if it is made anew before."""

@@ -20,7 +20,7 @@ from jettison.solvers.remat_offload_graph.eviction_method import (
     solve_greedy,
     solve_without_recomputation,
 )
-from jettison.solvers.remat_offload_graph.exact_method import MOMENT_SEARCH, solve_linked_exact
+from jettison.solvers.remat_offload_graph.over_moments import MOMENT_SEARCH, solve_linked_exact
 from jettison.solvers.remat_offload_graph.poet_method import POET, solve_poet
 
 METHODS: tuple[Method[RematOffloadGraph], ...] = (

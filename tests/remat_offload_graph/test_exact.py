@@ -16,7 +16,7 @@ from jettison.instances.remat_offload_graph.saving_graph import saving_graph
 from jettison.remat_graph import Node
 from jettison.solvers import _kernels
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.remat_offload_graph.exact_method import (
+from jettison.solvers.remat_offload_graph.over_moments import (
     MomentSearchParams,
     solve_linked_exact,
 )
@@ -32,7 +32,7 @@ from tests.remat_offload_graph.test_saving_graph import saving_nothing_else
 def test_the_kernel_finds_the_least_time_of_the_brute_force_or_that_nothing_fits() -> None:
     chance = random.Random(1)
     harder = infeasible = 0
-    for seed in range(250):
+    for seed in range(150):
         problem = tiny_problem(chance, 6)
         assert problem.link is not None
         rate = Fraction(problem.link.bytes_per_s, 10**9)
@@ -42,7 +42,7 @@ def test_the_kernel_finds_the_least_time_of_the_brute_force_or_that_nothing_fits
         assert found.status == ("infeasible" if least_ns is None else "optimal"), seed
         harder += least_ns is not None and least_ns > problem.base_time_ns
         infeasible += least_ns is None
-    assert harder > 50
+    assert harder > 25
     assert infeasible > 0
 
 

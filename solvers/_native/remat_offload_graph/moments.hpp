@@ -1,6 +1,6 @@
 // Search for the fastest schedule of a small graph with a link, over the moments of schedules.
 //
-// solvers/remat_offload_graph/exact_method.py states what is searched and why nothing is lost.
+// solvers/remat_offload_graph/over_moments.py states what is searched and why nothing is lost.
 #pragma once
 
 #include <cstdint>

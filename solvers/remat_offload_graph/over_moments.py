@@ -55,12 +55,16 @@ from jettison.solvers.remat_graph.baselines.simple import store_all_schedule
 from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
 from jettison.solvers.remat_offload_graph.baselines import solve_without_transfers
 from jettison.solvers.remat_offload_graph.everything_away import everything_offloaded
+from jettison.solvers.remat_offload_graph.eviction import decoded
+from jettison.solvers.remat_offload_graph.eviction_method import choices_of_rules
 from jettison.solvers.remat_offload_graph.incumbent import LinkedIncumbent
 from jettison.solvers.remat_offload_graph.least_memory import linked_infeasibility
 
 # What the kernel has room for: sets of nodes are 32 bits.
 MOST_NODES = 32
 _NO_LIMIT_NS = 2**62
+# Of the rules whose plans the search begins from.
+_SHARES = (0.0, 0.5, 2.0)
 _COMPUTE, _OFFLOAD, _PREFETCH = 1, 2, 3
 
 
@@ -97,6 +101,11 @@ def solve_linked_exact(
     incumbent.offer(OffloadGraphSchedule.without_transfers(store_all_schedule(graph)))
     if problem.link is not None:
         incumbent.offer(everything_offloaded(problem))
+    # The search goes no further than a schedule that is known.
+    for choices in choices_of_rules(problem, range(len(graph)), _SHARES):
+        plan = None if incumbent.is_optimal or not clock.left_s else decoded(problem, choices)
+        if plan is not None:
+            incumbent.offer(plan)
     if incumbent.is_optimal:
         return incumbent.outcome(Termination.COMPLETED, work={"states": 0})
     if len(graph) > MOST_NODES:
