@@ -3,7 +3,7 @@
 That is POFO's baseline of this name (Section 5.1), on graphs: for sizes of memory from the limit to
 the peak without recomputation, annealing plans the recomputations that fit there (remat-graph's
 `anneal`), and their values are moved where the limit asks for it (`eviction`). The least size is
-the plan without transfers, the largest one that without recomputation; the fastest is the answer.
+a plan without transfers, the largest one that without recomputation; the fastest is the answer.
 """
 
 from __future__ import annotations

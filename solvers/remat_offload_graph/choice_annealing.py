@@ -12,13 +12,15 @@ time is the energy; choices that leave no room are refused. The moves change one
 * copies are issued earlier or later.
 
 The temperature falls geometrically in rounds, from a share of the open overhead; a round begins
-from the best state, and each is twice as long as the last. The baselines are asked first, so that
+from the best state, and each is twice as long as the last, up to a limit; with a time limit they go
+on to its end. The baselines are asked first, so that
 no answer is worse than theirs, and so are the bound and, on small graphs, a short search over
 moments: annealing ends where a bound is met.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from dataclasses import dataclass, replace
@@ -45,7 +47,7 @@ class ChoiceAnnealParams(BaselineParams):
     Attributes
     ----------
     rounds
-        Rounds, in each of which the temperature falls.
+        Rounds, in each of which the temperature falls, where no time limit says when to stop.
     plans_of_a_round
         Plans that are decoded in the first round; each round is twice as long as the last.
     states_first
@@ -67,6 +69,7 @@ class ChoiceAnnealParams(BaselineParams):
 
 CHOICE_ANNEAL = ChoiceAnnealParams()
 _SHARES = (0.0, 0.5, 2.0)
+_MOST_DOUBLINGS = 4
 
 
 def solve_choice_annealing(
@@ -114,10 +117,15 @@ def _search(
         incumbent.offer(schedule)
         if incumbent.is_settled:
             return incumbent.end
-    for number in range(params.rounds):
-        search.round(params.plans_of_a_round << number)
+    for number in itertools.count():
+        # All of a limit is used; without one the rounds end.
+        if number >= params.rounds and options.time_limit_s is None:
+            break
+        search.round(params.plans_of_a_round << min(number, _MOST_DOUBLINGS))
         if incumbent.is_settled:
             return incumbent.end
+        if search.best is None:
+            break
     return Termination.COMPLETED
 
 

@@ -77,7 +77,7 @@ def test_annealing_alone_starts_from_the_baselines_and_betters_them() -> None:
     for seed in (20, 21):
         given = tight(random.Random(seed), 14)
         problem = RematOffloadGraph(given.instance, given.memory_bytes, 10**9)
-        outcome = solve_choice_annealing(problem, SolveOptions(), params)
+        outcome = solve_choice_annealing(problem, SolveOptions(time_limit_s=None), params)
         assert outcome.schedule is not None
         time_ns = outcome.schedule.replay(
             problem.instance, problem.link, problem.memory_bytes
