@@ -15,6 +15,7 @@ from jettison.solvers.remat_offload_graph.choice_annealing import (
 )
 from jettison.solvers.remat_offload_graph.everything_away import everything_offloaded
 from jettison.solvers.remat_offload_graph.eviction import EvictionChoices, decoded
+from jettison.solvers.remat_offload_graph.plan_time import PlanTimer
 from tests.drawing.graphs import random_graph, tight
 from tests.remat_offload_graph.cases import tiny_problem
 
@@ -37,7 +38,10 @@ def test_whatever_is_chosen_a_plan_that_is_decoded_fits() -> None:
             if share == 0 and all(node.offload for node in graph.nodes):
                 assert schedule is not None, seed
             if schedule is not None:
-                assert schedule.replay(graph, problem.link, problem.memory_bytes).valid, seed
+                replay = schedule.replay(graph, problem.link, problem.memory_bytes)
+                assert replay.valid, seed
+                # The timer of searches says the same as the replay.
+                assert PlanTimer(problem).time_ns(schedule.operations) == replay.time_ns, seed
                 found += bool(schedule.transfers)
     assert found > 100
 
