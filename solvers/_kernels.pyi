@@ -325,6 +325,34 @@ class JointAnneal:
     @property
     def tried(self) -> int: ...
 
+class LinkedMoments:
+    def __init__(
+        self,
+        duration_ns: NDArray[np.int64],
+        output_bytes: NDArray[np.int64],
+        workspace_bytes: NDArray[np.int64],
+        copy_ns: NDArray[np.int64],
+        movable: NDArray[np.uint8],
+        keep: NDArray[np.uint8],
+        again: NDArray[np.uint8],
+        token: NDArray[np.uint8],
+        input_start: NDArray[np.int32],
+        inputs: NDArray[np.int32],
+        memory_bytes: int,
+    ) -> None: ...
+    def run(self, most_states: int, upper_ns: int, time_limit_s: float | None = None) -> None: ...
+    @property
+    def is_over(self) -> bool: ...
+    @property
+    def time_ns(self) -> int | None: ...
+    @property
+    def bound_ns(self) -> int: ...
+    @property
+    def states(self) -> int: ...
+    # What is freed before, as bits; 0 to wait, 1 compute, 2 offload, 3 prefetch; the node.
+    @property
+    def steps(self) -> list[tuple[int, int, int]]: ...
+
 class RematAnneal:
     def __init__(
         self,

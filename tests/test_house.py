@@ -13,8 +13,8 @@ import jettison
 
 ROOT = Path(__file__).parent.parent
 # What serves every problem, and the columns with the ones that they build on: a chain can be
-# offloaded and written as a graph, a sharded graph is a graph once its strategies are chosen, and
-# 3-PARTITION is posed as weights to offload.
+# offloaded and written as a graph, a graph can be offloaded as well, a sharded graph is a graph
+# once its strategies are chosen, and 3-PARTITION is posed as weights to offload.
 SHARED = ("core", "milp", "proof")
 ARROWS: dict[str, tuple[str, ...]] = {
     "core": (),
@@ -25,6 +25,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "weight_offload": ("remat_chain",),
     "training_chain": ("remat_chain", "remat_offload", "weight_offload"),
     "remat_graph": ("remat_chain",),
+    "remat_offload_graph": ("remat_chain", "remat_graph"),
     "sharding": (),
     "remat_sharding": ("remat_graph",),
     "multi_model": ("remat_graph",),

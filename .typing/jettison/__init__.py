@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         remat_chain,
         remat_graph,
         remat_offload,
+        remat_offload_graph,
         remat_sharding,
         sharding,
         three_partition,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from jettison.instances.remat_graph.graph import Graph
     from jettison.instances.remat_graph.problem import RematGraph
     from jettison.instances.remat_offload.problem import RematOffloadChain
+    from jettison.instances.remat_offload_graph.problem import RematOffloadGraph
     from jettison.instances.remat_sharding.problem import RematSharding
     from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
     from jettison.instances.sharding.problem import Sharding
@@ -74,6 +76,7 @@ __all__ = [
     "RematChain",
     "RematGraph",
     "RematOffloadChain",
+    "RematOffloadGraph",
     "RematSharding",
     "Result",
     "ScheduleClass",
@@ -100,6 +103,7 @@ __all__ = [
     "remat_chain",
     "remat_graph",
     "remat_offload",
+    "remat_offload_graph",
     "remat_sharding",
     "save",
     "save_schedule",
@@ -121,6 +125,7 @@ _attribute, __dir__, _ = lazy_loader.attach(
         "remat_chain",
         "remat_graph",
         "remat_offload",
+        "remat_offload_graph",
         "remat_sharding",
         "sharding",
         "three_partition",
@@ -141,6 +146,7 @@ _attribute, __dir__, _ = lazy_loader.attach(
         "instances.remat_graph.graph": ["Graph"],
         "instances.remat_graph.problem": ["RematGraph"],
         "instances.remat_offload.problem": ["RematOffloadChain"],
+        "instances.remat_offload_graph.problem": ["RematOffloadGraph"],
         "instances.remat_sharding.problem": ["RematSharding"],
         "instances.remat_sharding.sharded_graph": ["ShardedGraph"],
         "instances.sharding.problem": ["Sharding"],

@@ -16,9 +16,10 @@ from ..header_fields import (
 )
 
 _MOST_NODES = 100_000
-# No model uses repeated blocks, the pass of a node, or the operator of a result. Where an operator
-# is listed without a value (has_value), and its results as nodes, schedules keep more rules than
-# the models know, which therefore relax the problem; of `results` they know them.
+# No model uses repeated blocks, the pass of a node, the operator of a result, or what may be sent
+# to a host. Where an operator is listed without a value (has_value), and its results as nodes,
+# schedules keep more rules than the models know, which therefore relax the problem; of `results`
+# they know them.
 _FIELDS = {"nodes", "repeated_blocks"}
 _NODE_FIELDS = {
     "name",
@@ -32,6 +33,7 @@ _NODE_FIELDS = {
     "has_value",
     "operator_name",
     "again",
+    "offload",
     "results",
 }
 _RESULT_FIELDS = {"name", "output_bytes", "keep"}

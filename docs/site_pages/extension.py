@@ -17,6 +17,7 @@ from . import (
     formulation_pages,
     json_pages,
     kiwi_pictures,
+    linked_graph_picture,
     local_mathjax,
     name_links,
     notebook_pages,
@@ -39,6 +40,7 @@ def write_pages(app: Sphinx) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     start_picture.write(folder)
     kiwi_pictures.write(folder)
+    linked_graph_picture.write(folder)
     planners_picture.write(ROOT, folder)
     formulation_pages.write(ROOT, folder / "formulations")
     problem_pages.write(ROOT, folder / "problems")

@@ -38,6 +38,10 @@ GROUPS = {
     ),
     "pipeline_chain": ("A pipeline of devices", "Pipelines of devices"),
     "remat_graph": ("Recomputing on a graph", "Checkmate and Moccasin"),
+    "remat_offload_graph": (
+        "Recomputing and offloading on a graph",
+        "POET (ICML 2022), and moments of all schedules",
+    ),
     "sharding": ("One strategy for each operator", "Alpa and the IOPDDL contest"),
     "remat_sharding": ("Sharding and recomputing together", "KIWI (2023)"),
     "multi_model": ("Several models on one device", "µ-TWO (MLSys 2023)"),

@@ -79,6 +79,9 @@ class Node:
         False for an operator that is computed once, in every schedule: a collective, a draw of
         random numbers whose state is not saved, a write to memory, data loading, the optimizer.
         Its value stays as long as something reads it.
+    offload
+        False for a value that never leaves the device, nor do the results of such an operator:
+        what no link can copy. Only problems with a link to the host look at it.
     has_value
         False for an operator that makes its results and nothing else. They come directly after it,
         in the order of the graph as in every schedule, and each of them is in memory as long as it
@@ -104,6 +107,7 @@ class Node:
     has_value: bool = True
     operator_name: str | None = None
     again: bool = True
+    offload: bool = True
     results: tuple[OperatorResult, ...] = ()
 
     def __post_init__(self) -> None:
@@ -164,6 +168,7 @@ class Node:
                     backward=self.backward,
                     keep=result.keep,
                     result_of=self.name,
+                    offload=self.offload,
                 )
                 for result in self.results
             ),
@@ -225,6 +230,8 @@ class Node:
             entry["operator_name"] = self.operator_name
         if not self.again:
             entry["again"] = False
+        if not self.offload:
+            entry["offload"] = False
         if self.results:
             entry["results"] = [result.to_json() for result in self.results]
             del entry["output_bytes"], entry["keep"]

@@ -17,6 +17,7 @@ class Rule(StrEnum):
     NOT_IN_MEMORY = "not in memory"
     IN_MEMORY_ALREADY = "in memory already"
     NO_COPY = "no copy on the host"
+    NOT_MOVABLE = "never leaves the device"
     WRONG_GRADIENT = "wrong gradient"
     UNKNOWN_OPERATION = "unknown operation"
     UNFINISHED = "unfinished"

@@ -167,7 +167,7 @@ class GraphSchedule:
                 recorder.broken_at_end(Rule.UNFINISHED, f"{node.name} is never computed")
             elif node.keep and position not in resident:
                 recorder.broken_at_end(Rule.NOT_KEPT, node.name)
-        return recorder.verdict(_narrowest_class(graph, self.computations))
+        return recorder.verdict(narrowest_class(graph, self.computations))
 
 
 def without_second_runs(graph: Graph, computations: Sequence[int]) -> Sequence[int]:
@@ -211,7 +211,8 @@ def _last_reads(graph: Graph, computations: Sequence[int]) -> list[int]:
     return last_read
 
 
-def _narrowest_class(graph: Graph, computations: Sequence[int]) -> ScheduleClass:
+def narrowest_class(graph: Graph, computations: Sequence[int]) -> ScheduleClass:
+    """Return the smallest class that is known to hold a sequence of computations."""
     if _is_staged(graph, computations):
         is_narrow = is_saved_or_once(graph, computations)
         return ScheduleClass.SAVED_OR_ONCE if is_narrow else ScheduleClass.STAGED

@@ -25,6 +25,7 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.instances.remat_offload_graph.problem import RematOffloadGraph
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
@@ -58,6 +59,7 @@ INSTANCES: dict[str, Sequence[Instance]] = {
     "weight-offload": WEIGHT_CHAINS,
     "training-chain": TRAINED_CHAINS,
     "remat-graph": GRAPHS,
+    "remat-offload-graph": GRAPHS,
     "remat-sharding": SHARDED_GRAPHS,
     "sharding": STRATEGY_GRAPHS,
     "multi-model": MULTI_MODELS,
@@ -98,6 +100,11 @@ MAKES_ANOTHER_PLAN = {
     # Their random changes depend on the memory.
     ("remat-graph", "anneal"),
     ("remat-graph", "orders"),
+    # What makes room for others, and with it all that follows, depends on the memory.
+    *(
+        ("remat-offload-graph", name)
+        for name in ("anneal", "no-recompute", "greedy", "autocapper", "poet")
+    ),
     # Their moves, and what the bound suggests, depend on the memory.
     ("sharding", "local-search"),
     ("sharding", "greedy"),
@@ -179,6 +186,12 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
     sizes = sorted({0, *range(peak // 2, peak + 1, max(peak // parts, 1)), peak, 2 * peak})
     if isinstance(instance, StrategyGraph):
         return [[Sharding(instance, size) for size in sizes]]
+    if kind == RematOffloadGraph.problem:
+        assert isinstance(instance, Graph)
+        return [
+            [RematOffloadGraph(instance, size, bandwidth) for size in sizes[::2]]
+            for bandwidth in (None, *BANDWIDTHS)
+        ]
     if isinstance(instance, Graph):
         return [[RematGraph(instance, size) for size in sizes]]
     if kind == RematChain.problem:

@@ -158,6 +158,9 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
             "pipeline-chain", "cycle.json", Resources("1kB", devices=2, microbatches=3)
         ),
         "graph.schedule.json": _read_schedule("remat-graph", "graph.json", Resources("80%")),
+        "offload-graph.schedule.json": _read_schedule(
+            "remat-offload-graph", "graph.json", Resources("80%", None, "1GB/s")
+        ),
         "sharded-graph.schedule.json": _read_schedule(
             "remat-sharding", "sharded-graph.json", Resources("80%")
         ),

@@ -37,6 +37,10 @@ COMMANDS = {
         "solve pipeline-chain FILE --memory 1kB --devices 2 --microbatches 3 -o OUT",
     ),
     "solve remat-graph": ("graph.json", "solve remat-graph FILE --memory 80% -o OUT"),
+    "solve remat-offload-graph": (
+        "graph.json",
+        "solve remat-offload-graph FILE --memory 80% --bandwidth 1GB/s -o OUT",
+    ),
     "solve remat-sharding": ("sharded-graph.json", "solve remat-sharding FILE --memory 80% -o OUT"),
     "solve sharding": ("strategy-graph.json", "solve sharding FILE --memory 80% -o OUT"),
     "solve multi-model": ("multi-model.json", "solve multi-model FILE --memory 1kB -o OUT"),
@@ -136,8 +140,8 @@ def test_a_command_answers_or_refuses_a_changed_file(name: str, data: st.DataObj
 
 WORDS = """
 list show solve bound compare generate export import profile verify sweep instances methods
-remat-chain remat-offload-chain weight-offload training-chain remat-graph remat-sharding sharding
-multi-model pipeline-chain
+remat-chain remat-offload-chain weight-offload training-chain remat-graph remat-offload-graph
+remat-sharding sharding multi-model pipeline-chain
 rotor exact pofo greedy three-partition layered-graph training-graph networkx pipedream iopddl
 sailor superscaler piper layer-graph dtr torch-trace
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
@@ -158,6 +162,7 @@ PROBLEM = st.sampled_from(
         "weight-offload",
         "training-chain",
         "remat-graph",
+        "remat-offload-graph",
         "sharding",
         "multi-model",
         "pipeline-chain",

@@ -102,6 +102,7 @@ def write_instances_and_schedules() -> None:
         "multi-model": jt.MultiModelTraining(MULTI_MODELS[0], "1GiB"),
         "cycle": jt.WeightOffload(EQUAL_LAYERS, "100%", "1GB/s"),
         "offload": jt.RematOffloadChain(UNEVEN, "100%", "1GB/s"),
+        "offload-graph": jt.RematOffloadGraph(DIAMOND, "80%", "1GB/s"),
         "pipeline": jt.PipelineChain(EQUAL_LAYERS, 1000, 2, 3),
     }
     jt.save(graph_with_results(2), FOLDER / "results.json")
@@ -109,7 +110,7 @@ def write_instances_and_schedules() -> None:
     jt.save(once, FOLDER / "runs.json")
     jt.save(joined_models(MULTI_MODELS[:2]), FOLDER / "joined-models.json")
     for name, problem in problems.items():
-        if name not in {"offload", "pipeline"}:
+        if name not in {"offload", "offload-graph", "pipeline"}:
             jt.save(problem.instance, FOLDER / f"{name}.json")
         result = jt.solve(problem)
         assert result.schedule is not None, name

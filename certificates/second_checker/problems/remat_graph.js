@@ -5,7 +5,7 @@ const { demand, onlyFields, amount, flag, list, some, checkKind } = require("../
 const { Model, total } = require("../model.js");
 const { inputsOf, number } = require("./named.js");
 
-const SILENT = ["backward", "result_of", "has_value", "operator_name"];
+const SILENT = ["backward", "result_of", "has_value", "operator_name", "offload"];
 const KNOWN = ["name", "inputs", "keep", "again", "results", "duration_ns", "output_bytes",
   "workspace_bytes", ...SILENT];
 const OWN = ["output_bytes", "keep", "result_of", "has_value"];

@@ -121,6 +121,7 @@ void bind_pipeline_chain(nb::module_& m);
 void bind_pofo_program(nb::module_& m);
 void bind_period_search(nb::module_& m);
 void bind_pofo_proof(nb::module_& m);
+void bind_linked_moments(nb::module_& m);
 void bind_remat_anneal(nb::module_& m);
 void bind_joint_anneal(nb::module_& m);
 void bind_sharding(nb::module_& m);

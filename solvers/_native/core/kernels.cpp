@@ -24,6 +24,7 @@ NB_MODULE(_kernels, m) {
     bind_chain_cuts(m);
     bind_exact_search(m);
     bind_least_memory(m);
+    bind_linked_moments(m);
     bind_contents_search(m);
     bind_offload_cut(m);
     bind_pipeline_chain(m);

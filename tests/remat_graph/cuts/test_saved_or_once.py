@@ -66,9 +66,9 @@ STEP = _step((), ("0",), ("1",), ("2",), ("1", "3"), ("0", "1", "4"))
 def test_the_replay_says_which_schedules_belong_to_it(
     computations: tuple[int, ...], expected: ScheduleClass
 ) -> None:
-    from jettison.schedules.remat_graph.schedule import _narrowest_class
+    from jettison.schedules.remat_graph.schedule import narrowest_class
 
-    assert _narrowest_class(STEP, computations) is expected
+    assert narrowest_class(STEP, computations) is expected
 
 
 def test_without_marks_of_the_backward_pass_nothing_belongs_to_it() -> None:

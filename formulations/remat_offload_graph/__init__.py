@@ -1,0 +1,1 @@
+"""Formulations of recomputation and offloading on graphs."""

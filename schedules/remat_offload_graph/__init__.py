@@ -1,0 +1,1 @@
+"""Graph schedules with transfers to the host, and their replay."""

@@ -1,0 +1,1 @@
+"""Recompute and offload values of a graph."""
