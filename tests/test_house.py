@@ -25,6 +25,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "weight_offload": ("remat_chain",),
     "training_chain": ("remat_chain", "remat_offload", "weight_offload"),
     "remat_graph": ("remat_chain",),
+    "remat_arena": ("remat_graph",),
     "sharding": (),
     "remat_sharding": ("remat_graph",),
     "multi_model": ("remat_graph",),

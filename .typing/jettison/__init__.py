@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         generate,
         multi_model,
         pipeline_chain,
+        remat_arena,
         remat_chain,
         remat_graph,
         remat_offload,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from jettison.instances.multi_model.instance import MultiModel
     from jettison.instances.multi_model.problem import MultiModelTraining
     from jettison.instances.pipeline_chain.problem import PipelineChain
+    from jettison.instances.remat_arena.problem import RematArena
     from jettison.instances.remat_chain.chain import Chain
     from jettison.instances.remat_chain.problem import RematChain
     from jettison.instances.remat_graph.graph import Graph
@@ -71,6 +73,7 @@ __all__ = [
     "MultiModel",
     "MultiModelTraining",
     "PipelineChain",
+    "RematArena",
     "RematChain",
     "RematGraph",
     "RematOffloadChain",
@@ -97,6 +100,7 @@ __all__ = [
     "multi_model",
     "pipeline_chain",
     "plot_compare",
+    "remat_arena",
     "remat_chain",
     "remat_graph",
     "remat_offload",
@@ -118,6 +122,7 @@ _attribute, __dir__, _ = lazy_loader.attach(
         "generate",
         "multi_model",
         "pipeline_chain",
+        "remat_arena",
         "remat_chain",
         "remat_graph",
         "remat_offload",
@@ -136,6 +141,7 @@ _attribute, __dir__, _ = lazy_loader.attach(
         "instances.multi_model.instance": ["MultiModel"],
         "instances.multi_model.problem": ["MultiModelTraining"],
         "instances.pipeline_chain.problem": ["PipelineChain"],
+        "instances.remat_arena.problem": ["RematArena"],
         "instances.remat_chain.chain": ["Chain"],
         "instances.remat_chain.problem": ["RematChain"],
         "instances.remat_graph.graph": ["Graph"],

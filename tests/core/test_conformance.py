@@ -20,6 +20,7 @@ from jettison.instances.core.link import Transfers
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.pipeline_chain.problem import PipelineChain
+from jettison.instances.remat_arena.problem import RematArena
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.graph import Graph
@@ -58,6 +59,7 @@ INSTANCES: dict[str, Sequence[Instance]] = {
     "weight-offload": WEIGHT_CHAINS,
     "training-chain": TRAINED_CHAINS,
     "remat-graph": GRAPHS,
+    "remat-arena": GRAPHS,
     "remat-sharding": SHARDED_GRAPHS,
     "sharding": STRATEGY_GRAPHS,
     "multi-model": MULTI_MODELS,
@@ -93,6 +95,11 @@ MAKES_ANOTHER_PLAN = {
     ("remat-graph", "dtr-local"),
     # What it computes again, and with it all that follows, depends on the memory.
     ("remat-graph", "xla-greedy"),
+    # What is planned next depends on which plans fit with their addresses.
+    ("remat-arena", "replan"),
+    ("remat-arena", "replan-anneal"),
+    ("remat-arena", "replan-orders"),
+    ("remat-arena", "best-fit"),
     # Another relaxation is rounded for another memory.
     ("remat-graph", "lp-rounding"),
     # Their random changes depend on the memory.
@@ -179,6 +186,9 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
     sizes = sorted({0, *range(peak // 2, peak + 1, max(peak // parts, 1)), peak, 2 * peak})
     if isinstance(instance, StrategyGraph):
         return [[Sharding(instance, size) for size in sizes]]
+    if kind == RematArena.problem:
+        assert isinstance(instance, Graph)
+        return [[RematArena(instance, size) for size in sizes]]
     if isinstance(instance, Graph):
         return [[RematGraph(instance, size) for size in sizes]]
     if kind == RematChain.problem:

@@ -31,6 +31,7 @@ PROBLEMS: list[Problem] = [
     jt.RematChain(UNEVEN, "80%"),
     jt.RematOffloadChain(UNEVEN, "80%", "1GB/s"),
     jt.RematGraph(GRAPH, "90%"),
+    jt.RematArena(GRAPH, "90%"),
     MODELS,
     SHARDING,
     jt.RematSharding(WAITING, 9),

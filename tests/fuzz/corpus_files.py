@@ -158,6 +158,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
             "pipeline-chain", "cycle.json", Resources("1kB", devices=2, microbatches=3)
         ),
         "graph.schedule.json": _read_schedule("remat-graph", "graph.json", Resources("80%")),
+        "arena.schedule.json": _read_schedule("remat-arena", "graph.json", Resources("100%")),
         "sharded-graph.schedule.json": _read_schedule(
             "remat-sharding", "sharded-graph.json", Resources("80%")
         ),

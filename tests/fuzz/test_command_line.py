@@ -37,6 +37,7 @@ COMMANDS = {
         "solve pipeline-chain FILE --memory 1kB --devices 2 --microbatches 3 -o OUT",
     ),
     "solve remat-graph": ("graph.json", "solve remat-graph FILE --memory 80% -o OUT"),
+    "solve remat-arena": ("graph.json", "solve remat-arena FILE --memory 100% -o OUT"),
     "solve remat-sharding": ("sharded-graph.json", "solve remat-sharding FILE --memory 80% -o OUT"),
     "solve sharding": ("strategy-graph.json", "solve sharding FILE --memory 80% -o OUT"),
     "solve multi-model": ("multi-model.json", "solve multi-model FILE --memory 1kB -o OUT"),
