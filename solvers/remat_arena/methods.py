@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jettison.instances.remat_arena.problem import RematArena
 from jettison.solvers.core.method import Method, Promise, Tuned
-from jettison.solvers.remat_arena.bounds import bound_by_cuts, bound_in_any_order
-from jettison.solvers.remat_arena.placement import PLACEMENT
+from jettison.solvers.remat_arena.bounds_without_addresses import bound_by_cuts, bound_in_any_order
+from jettison.solvers.remat_arena.buffer_placement import PLACEMENT
 from jettison.solvers.remat_arena.replanning import (
     REPLAN,
     solve_best_fit,

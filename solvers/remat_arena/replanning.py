@@ -1,11 +1,11 @@
 r"""Plans whose buffers fit in an arena: a plan for less memory where the first one does not fit.
 
 A method of `remat-graph` makes a schedule for :math:`L` bytes without addresses, at first those of
-the arena; its buffers are placed (`placement`). If the arena that takes is too large by :math:`x`,
-the next schedule is made for the peak of this one less :math:`x`. Once one fits, the limit is
-bisected between the largest that gave a plan that fits and the least that gave one that does not.
-Nothing is monotone here: another schedule in more memory may well be placed in less. So every
-schedule is judged by the replay of its addresses alone, and the fastest that fits is the answer.
+the arena; its buffers are placed (`buffer_placement`). If that takes :math:`x` bytes too much, the
+next schedule is made for the peak of this one less :math:`x`. Once one fits, the limit is bisected
+between the largest that gave a plan that fits and the least that gave one that does not. Nothing is
+monotone here: another schedule in more memory may well be placed in less. So every schedule is
+judged by the replay of its addresses alone, and the fastest that fits is the answer.
 
 Bounds for as much memory without addresses hold here as well, since every addressed schedule is one
 of those. A proof that nothing fits without addresses is one for the arena; that so much would do is
@@ -30,7 +30,7 @@ from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
-from jettison.solvers.remat_arena.placement import PLACEMENT, PlacementParams, place_all
+from jettison.solvers.remat_arena.buffer_placement import PLACEMENT, PlacementParams, place_all
 
 
 @dataclass(frozen=True, kw_only=True)

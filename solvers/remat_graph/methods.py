@@ -29,6 +29,7 @@ from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solv
 from jettison.solvers.remat_graph.cuts.saved_or_once_method import solve_saved_or_once
 from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
+from jettison.solvers.remat_graph.orders.least_peak import LEAST_PEAK, solve_least_peak
 from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
 from jettison.solvers.remat_graph.planners.selective import (
     solve_selective_attention,
@@ -248,5 +249,12 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "simulated annealing: Kirkpatrick et al. 1983; over orders and recomputations",
         "looks for an order of first computations that is better than the one given",
         solve=Tuned(solve_orders, ORDERS),
+    ),
+    Method(
+        "least-peak-order",
+        Promise.BRACKET,
+        "orders without recomputation: OLLA, arXiv:2210.12924; sets of operators and minimum cuts",
+        "the order of least peak that computes everything once, or the proof that none fits",
+        solve=Tuned(solve_least_peak, LEAST_PEAK),
     ),
 )

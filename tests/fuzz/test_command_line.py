@@ -138,6 +138,7 @@ def test_a_command_answers_or_refuses_a_changed_file(name: str, data: st.DataObj
 WORDS = """
 list show solve bound compare generate export import profile verify sweep instances methods
 remat-chain remat-offload-chain weight-offload training-chain remat-graph remat-sharding sharding
+remat-arena
 multi-model pipeline-chain
 rotor exact pofo greedy three-partition layered-graph training-graph networkx pipedream iopddl
 sailor superscaler piper layer-graph dtr torch-trace
@@ -159,6 +160,7 @@ PROBLEM = st.sampled_from(
         "weight-offload",
         "training-chain",
         "remat-graph",
+        "remat-arena",
         "sharding",
         "multi-model",
         "pipeline-chain",

@@ -16,7 +16,7 @@ from jettison.schedules.remat_arena.buffers import buffers_of, live_peak_bytes
 from jettison.schedules.remat_arena.schedule import AddressedSchedule
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.remat_arena.placement import PLACEMENT, place_all
+from jettison.solvers.remat_arena.buffer_placement import PLACEMENT, place_all
 from tests.drawing.graphs import random_graph
 from tests.remat_graph.result_graphs import graph_of_runs, graph_with_results
 

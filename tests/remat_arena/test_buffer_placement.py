@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from jettison.schedules.remat_arena.buffers import Buffer, live_peak_bytes
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.remat_arena.exact import least_arena
-from jettison.solvers.remat_arena.placement import PLACEMENT, Placement, place_all
+from jettison.solvers.remat_arena.buffer_placement import PLACEMENT, Placement, place_all
+from jettison.solvers.remat_arena.least_arena import least_arena
 from tests.remat_arena.oracles.addresses_by_enumeration import least_arena_bytes
 
 # As (start, end, size): 5 bytes are in memory at each of five moments, and no 5 bytes hold them.

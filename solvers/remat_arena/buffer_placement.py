@@ -12,7 +12,7 @@ it fits between those before it, which is what planners of compilers do (best fi
 decreasing size: Pisarchyk and Lee, arXiv:2001.03288; Sekiyama et al., arXiv:1804.10001). Then it
 climbs: buffers that end at the top of the arena, or that stand below these, come earlier in the
 order (Vela's hill climbing for Arm Ethos-U works likewise). Small sets are then settled by the
-search of `exact`.
+search of `least_arena`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from jettison.schedules.remat_arena.buffers import Buffer, live_peak_bytes, rounded_up
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.params import Params
-from jettison.solvers.remat_arena.exact import least_arena
+from jettison.solvers.remat_arena.least_arena import least_arena
 
 
 @dataclass(frozen=True, kw_only=True)
