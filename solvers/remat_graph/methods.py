@@ -29,6 +29,7 @@ from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solv
 from jettison.solvers.remat_graph.cuts.saved_or_once_method import solve_saved_or_once
 from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
+from jettison.solvers.remat_graph.orders.joined_method import JOINED, solve_any_order
 from jettison.solvers.remat_graph.orders.least_peak import LEAST_PEAK, solve_least_peak
 from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
 from jettison.solvers.remat_graph.planners.selective import (
@@ -256,5 +257,12 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "orders without recomputation: OLLA, arXiv:2210.12924; sets of operators and minimum cuts",
         "the order of least peak that computes everything once, or the proof that none fits",
         solve=Tuned(solve_least_peak, LEAST_PEAK),
+    ),
+    Method(
+        "any-order",
+        Promise.BRACKET,
+        "Checkmate's problem without its order; annealing, models of few cuts, unrolled schedules",
+        "orders, exact in the best order, and sequences that spare recomputations; for all orders",
+        solve=Tuned(solve_any_order, JOINED),
     ),
 )

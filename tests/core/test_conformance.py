@@ -105,6 +105,7 @@ MAKES_ANOTHER_PLAN = {
     # Their random changes depend on the memory.
     ("remat-graph", "anneal"),
     ("remat-graph", "orders"),
+    ("remat-graph", "any-order"),
     # Their moves, and what the bound suggests, depend on the memory.
     ("sharding", "local-search"),
     ("sharding", "greedy"),
@@ -130,6 +131,8 @@ MAKES_ANOTHER_PLAN = {
 # Their schedules may be faster than the best in the order of the graph.
 IN_OTHER_ORDERS = {
     ("remat-graph", "orders"),
+    ("remat-graph", "any-order"),
+    ("remat-graph", "least-peak-order"),
     ("remat-graph", "checkmate-unpartitioned"),
     ("remat-graph", "xla-greedy"),
 }
