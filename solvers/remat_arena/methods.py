@@ -9,6 +9,7 @@ from jettison.solvers.remat_arena.buffer_placement import PLACEMENT
 from jettison.solvers.remat_arena.replanning import (
     REPLAN,
     solve_best_fit,
+    solve_order_and_place,
     solve_replan,
     solve_replan_anneal,
     solve_replan_orders,
@@ -43,6 +44,13 @@ METHODS: tuple[Method[RematArena], ...] = (
         "folklore: best fit at run time",
         "schedules of anneal whose addresses an arena chooses without looking ahead",
         solve=Tuned(solve_best_fit, REPLAN),
+    ),
+    Method(
+        "order-and-place",
+        Promise.HEURISTIC,
+        "what OLLA (arXiv:2210.12924) and ROAM (arXiv:2310.19295) decide: order, then addresses",
+        "the order of least peak that computes everything once, and its buffers placed",
+        solve=Tuned(solve_order_and_place, PLACEMENT),
     ),
     Method(
         "store-all",

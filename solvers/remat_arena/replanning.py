@@ -237,6 +237,14 @@ def solve_store_all(
     ).outcome()
 
 
+def solve_order_and_place(
+    problem: RematArena, options: SolveOptions, params: PlacementParams = PLACEMENT
+) -> Outcome:
+    """Return the order of least peak that computes everything once, if it fits with addresses."""
+    once = ReplanParams(**vars(params), plans=1)
+    return ArenaSearch(problem, options, once, "least-peak-order").outcome()
+
+
 def addresses_at_run_time(buffers: Sequence[Buffer], arena: Arena) -> list[int]:
     """Return the offsets that an arena chooses while the step runs."""
     offsets = [0] * len(buffers)

@@ -16,6 +16,7 @@ from jettison.solvers.remat_graph.baselines.last_node import solve_last_node
 from jettison.solvers.remat_graph.baselines.lp_rounding import LP_ROUNDING, solve_lp_rounding
 from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_griewank
 from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all, solve_store_all
+from jettison.solvers.remat_graph.baselines.tree_width import solve_tree_width
 from jettison.solvers.remat_graph.checkmate import (
     CHECKMATE_LP,
     bound_checkmate_lp,
@@ -187,6 +188,13 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "Checkmate (Jain et al., MLSys 2020), released code",
         "nothing stays between stages but the value of the last one",
         solve=solve_last_node,
+    ),
+    Method(
+        "tree-width",
+        Promise.HEURISTIC,
+        "Kumar et al., NeurIPS 2019 (TW-REMAT)",
+        "separators of a tree decomposition stay, what lies between is computed again for each",
+        solve=solve_tree_width,
     ),
     Method(
         "torch-min-cut-dp",

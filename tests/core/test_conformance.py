@@ -100,6 +100,7 @@ MAKES_ANOTHER_PLAN = {
     ("remat-arena", "replan-anneal"),
     ("remat-arena", "replan-orders"),
     ("remat-arena", "best-fit"),
+    ("remat-arena", "order-and-place"),
     # Another relaxation is rounded for another memory.
     ("remat-graph", "lp-rounding"),
     # Their random changes depend on the memory.
@@ -133,6 +134,7 @@ IN_OTHER_ORDERS = {
     ("remat-graph", "orders"),
     ("remat-graph", "any-order"),
     ("remat-graph", "least-peak-order"),
+    ("remat-graph", "tree-width"),
     ("remat-graph", "checkmate-unpartitioned"),
     ("remat-graph", "xla-greedy"),
 }
