@@ -8,6 +8,7 @@ from jettison.schedules.remat_graph.schedule import (
     GraphOperationKind,
     GraphSchedule,
 )
+from jettison.solvers.remat_graph.orders.least_peak import PeakBracket, least_peak_order
 
 __all__ = [
     "Graph",
@@ -16,6 +17,8 @@ __all__ = [
     "GraphSchedule",
     "Node",
     "OperatorResult",
+    "PeakBracket",
     "RematGraph",
     "chain_to_graph",
+    "least_peak_order",
 ]

@@ -26,6 +26,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "training_chain": ("remat_chain", "remat_offload", "weight_offload"),
     "remat_graph": ("remat_chain",),
     "remat_offload_graph": ("remat_chain", "remat_graph"),
+    "remat_arena": ("remat_graph",),
     "sharding": (),
     "remat_sharding": ("remat_graph",),
     "multi_model": ("remat_graph",),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         generate,
         multi_model,
         pipeline_chain,
+        remat_arena,
         remat_chain,
         remat_graph,
         remat_offload,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from jettison.instances.multi_model.instance import MultiModel
     from jettison.instances.multi_model.problem import MultiModelTraining
     from jettison.instances.pipeline_chain.problem import PipelineChain
+    from jettison.instances.remat_arena.problem import RematArena
     from jettison.instances.remat_chain.chain import Chain
     from jettison.instances.remat_chain.problem import RematChain
     from jettison.instances.remat_graph.graph import Graph
@@ -73,6 +75,7 @@ __all__ = [
     "MultiModel",
     "MultiModelTraining",
     "PipelineChain",
+    "RematArena",
     "RematChain",
     "RematGraph",
     "RematOffloadChain",
@@ -100,6 +103,7 @@ __all__ = [
     "multi_model",
     "pipeline_chain",
     "plot_compare",
+    "remat_arena",
     "remat_chain",
     "remat_graph",
     "remat_offload",
@@ -122,6 +126,7 @@ _attribute, __dir__, _ = lazy_loader.attach(
         "generate",
         "multi_model",
         "pipeline_chain",
+        "remat_arena",
         "remat_chain",
         "remat_graph",
         "remat_offload",
@@ -141,6 +146,7 @@ _attribute, __dir__, _ = lazy_loader.attach(
         "instances.multi_model.instance": ["MultiModel"],
         "instances.multi_model.problem": ["MultiModelTraining"],
         "instances.pipeline_chain.problem": ["PipelineChain"],
+        "instances.remat_arena.problem": ["RematArena"],
         "instances.remat_chain.chain": ["Chain"],
         "instances.remat_chain.problem": ["RematChain"],
         "instances.remat_graph.graph": ["Graph"],

@@ -27,6 +27,8 @@ class Rule(StrEnum):
     IN_USE = "in use"
     COMPUTED_TWICE = "computed twice"
     NOT_PERIODIC = "not as at the start of the period"
+    ADDRESS_TAKEN = "address taken"
+    MISALIGNED = "misaligned"
     FORBIDDEN_STRATEGY = "forbidden strategy"
     FORBIDDEN_PAIR = "forbidden with"
 

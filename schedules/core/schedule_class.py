@@ -39,6 +39,9 @@ class ScheduleClass(StrEnum):
         each node once, and the backward pass nothing again but forward nodes, each of them once at
         most, and only if its value is not read in the backward pass before: each value is saved
         between the passes, or recomputed once. So do compilers that partition a step in two.
+    ``once``
+        On graphs: each node is computed once, in any order. So a proof for this class says that
+        every order needs more memory, or recomputation.
     ``in-order``
         On graphs: first computations follow the order of the instance, and nodes are recomputed as
         often, and in whatever order, as inputs allow. Staged schedules are among them.
@@ -56,6 +59,7 @@ class ScheduleClass(StrEnum):
     KIWI_REDUCED = "kiwi-reduced"
     KIWI_ELEMENTWISE = "kiwi-elementwise"
     SAVED_OR_ONCE = "saved-or-once"
+    ONCE = "once"
     IN_ORDER = "in-order"
     ALL = "all schedules"
 

@@ -217,7 +217,9 @@ def narrowest_class(graph: Graph, computations: Sequence[int]) -> ScheduleClass:
         is_narrow = is_saved_or_once(graph, computations)
         return ScheduleClass.SAVED_OR_ONCE if is_narrow else ScheduleClass.STAGED
     first = list(dict.fromkeys(computations))
-    return ScheduleClass.IN_ORDER if first == sorted(first) else ScheduleClass.ALL
+    if first == sorted(first):
+        return ScheduleClass.IN_ORDER
+    return ScheduleClass.ONCE if len(first) == len(computations) else ScheduleClass.ALL
 
 
 def _is_staged(graph: Graph, computations: Sequence[int]) -> bool:

@@ -16,6 +16,7 @@ from jettison.solvers.remat_graph.baselines.last_node import solve_last_node
 from jettison.solvers.remat_graph.baselines.lp_rounding import LP_ROUNDING, solve_lp_rounding
 from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_griewank
 from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all, solve_store_all
+from jettison.solvers.remat_graph.baselines.tree_width import solve_tree_width
 from jettison.solvers.remat_graph.checkmate import (
     CHECKMATE_LP,
     bound_checkmate_lp,
@@ -29,6 +30,8 @@ from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solv
 from jettison.solvers.remat_graph.cuts.saved_or_once_method import solve_saved_or_once
 from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
+from jettison.solvers.remat_graph.orders.joined_method import JOINED, solve_any_order
+from jettison.solvers.remat_graph.orders.least_peak import LEAST_PEAK, solve_least_peak
 from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
 from jettison.solvers.remat_graph.planners.selective import (
     solve_selective_attention,
@@ -187,6 +190,13 @@ METHODS: tuple[Method[RematGraph], ...] = (
         solve=solve_last_node,
     ),
     Method(
+        "tree-width",
+        Promise.HEURISTIC,
+        "Kumar et al., NeurIPS 2019 (TW-REMAT)",
+        "separators of a tree decomposition stay, what lies between is computed again for each",
+        solve=solve_tree_width,
+    ),
+    Method(
         "torch-min-cut-dp",
         Promise.HEURISTIC,
         "PyTorch 2.13, torch.compile: activation_memory_budget, its default solver",
@@ -248,5 +258,19 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "simulated annealing: Kirkpatrick et al. 1983; over orders and recomputations",
         "looks for an order of first computations that is better than the one given",
         solve=Tuned(solve_orders, ORDERS),
+    ),
+    Method(
+        "least-peak-order",
+        Promise.BRACKET,
+        "orders without recomputation: OLLA, arXiv:2210.12924; sets of operators and minimum cuts",
+        "the order of least peak that computes everything once, or the proof that none fits",
+        solve=Tuned(solve_least_peak, LEAST_PEAK),
+    ),
+    Method(
+        "any-order",
+        Promise.BRACKET,
+        "Checkmate's problem without its order; annealing, models of few cuts, unrolled schedules",
+        "orders, exact in the best order, and sequences that spare recomputations; for all orders",
+        solve=Tuned(solve_any_order, JOINED),
     ),
 )

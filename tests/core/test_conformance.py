@@ -20,6 +20,7 @@ from jettison.instances.core.link import Transfers
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.pipeline_chain.problem import PipelineChain
+from jettison.instances.remat_arena.problem import RematArena
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.graph import Graph
@@ -60,6 +61,7 @@ INSTANCES: dict[str, Sequence[Instance]] = {
     "training-chain": TRAINED_CHAINS,
     "remat-graph": GRAPHS,
     "remat-offload-graph": GRAPHS,
+    "remat-arena": GRAPHS,
     "remat-sharding": SHARDED_GRAPHS,
     "sharding": STRATEGY_GRAPHS,
     "multi-model": MULTI_MODELS,
@@ -95,6 +97,12 @@ MAKES_ANOTHER_PLAN = {
     ("remat-graph", "dtr-local"),
     # What it computes again, and with it all that follows, depends on the memory.
     ("remat-graph", "xla-greedy"),
+    # What is planned next depends on which plans fit with their addresses.
+    ("remat-arena", "replan"),
+    ("remat-arena", "replan-anneal"),
+    ("remat-arena", "replan-orders"),
+    ("remat-arena", "best-fit"),
+    ("remat-arena", "order-and-place"),
     # Another relaxation is rounded for another memory.
     ("remat-graph", "lp-rounding"),
     # Their random changes depend on the memory.
@@ -105,6 +113,7 @@ MAKES_ANOTHER_PLAN = {
         ("remat-offload-graph", name)
         for name in ("anneal", "no-recompute", "greedy", "autocapper", "poet")
     ),
+    ("remat-graph", "any-order"),
     # Their moves, and what the bound suggests, depend on the memory.
     ("sharding", "local-search"),
     ("sharding", "greedy"),
@@ -130,6 +139,9 @@ MAKES_ANOTHER_PLAN = {
 # Their schedules may be faster than the best in the order of the graph.
 IN_OTHER_ORDERS = {
     ("remat-graph", "orders"),
+    ("remat-graph", "any-order"),
+    ("remat-graph", "least-peak-order"),
+    ("remat-graph", "tree-width"),
     ("remat-graph", "checkmate-unpartitioned"),
     ("remat-graph", "xla-greedy"),
 }
@@ -192,6 +204,9 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
             [RematOffloadGraph(instance, size, bandwidth) for size in sizes[::2]]
             for bandwidth in (None, *BANDWIDTHS)
         ]
+    if kind == RematArena.problem:
+        assert isinstance(instance, Graph)
+        return [[RematArena(instance, size) for size in sizes]]
     if isinstance(instance, Graph):
         return [[RematGraph(instance, size) for size in sizes]]
     if kind == RematChain.problem:

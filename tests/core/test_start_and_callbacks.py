@@ -32,6 +32,7 @@ PROBLEMS: list[Problem] = [
     jt.RematOffloadChain(UNEVEN, "80%", "1GB/s"),
     jt.RematGraph(GRAPH, "90%"),
     jt.RematOffloadGraph(GRAPH, "90%", "1GB/s"),
+    jt.RematArena(GRAPH, "90%"),
     MODELS,
     SHARDING,
     jt.RematSharding(WAITING, 9),

@@ -161,6 +161,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "offload-graph.schedule.json": _read_schedule(
             "remat-offload-graph", "graph.json", Resources("80%", None, "1GB/s")
         ),
+        "arena.schedule.json": _read_schedule("remat-arena", "graph.json", Resources("100%")),
         "sharded-graph.schedule.json": _read_schedule(
             "remat-sharding", "sharded-graph.json", Resources("80%")
         ),

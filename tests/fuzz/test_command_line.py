@@ -41,6 +41,7 @@ COMMANDS = {
         "graph.json",
         "solve remat-offload-graph FILE --memory 80% --bandwidth 1GB/s -o OUT",
     ),
+    "solve remat-arena": ("graph.json", "solve remat-arena FILE --memory 100% -o OUT"),
     "solve remat-sharding": ("sharded-graph.json", "solve remat-sharding FILE --memory 80% -o OUT"),
     "solve sharding": ("strategy-graph.json", "solve sharding FILE --memory 80% -o OUT"),
     "solve multi-model": ("multi-model.json", "solve multi-model FILE --memory 1kB -o OUT"),
@@ -141,7 +142,7 @@ def test_a_command_answers_or_refuses_a_changed_file(name: str, data: st.DataObj
 WORDS = """
 list show solve bound compare generate export import profile verify sweep instances methods
 remat-chain remat-offload-chain weight-offload training-chain remat-graph remat-offload-graph
-remat-sharding sharding multi-model pipeline-chain
+remat-sharding sharding multi-model pipeline-chain remat-arena
 rotor exact pofo greedy three-partition layered-graph training-graph networkx pipedream iopddl
 sailor superscaler piper layer-graph dtr torch-trace
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
@@ -163,6 +164,7 @@ PROBLEM = st.sampled_from(
         "training-chain",
         "remat-graph",
         "remat-offload-graph",
+        "remat-arena",
         "sharding",
         "multi-model",
         "pipeline-chain",

@@ -97,6 +97,7 @@ def write_instances_and_schedules() -> None:
     problems: dict[str, Problem] = {
         "chain": jt.RematChain(UNEVEN, "100%"),
         "graph": jt.RematGraph(DIAMOND, "100%"),
+        "arena": jt.RematArena(DIAMOND, "100%"),
         "sharded-graph": RematSharding(WAITING, "100%"),
         "strategy-graph": Sharding(RING, "100%"),
         "multi-model": jt.MultiModelTraining(MULTI_MODELS[0], "1GiB"),
@@ -110,7 +111,7 @@ def write_instances_and_schedules() -> None:
     jt.save(once, FOLDER / "runs.json")
     jt.save(joined_models(MULTI_MODELS[:2]), FOLDER / "joined-models.json")
     for name, problem in problems.items():
-        if name not in {"offload", "offload-graph", "pipeline"}:
+        if name not in {"offload", "offload-graph", "pipeline", "arena"}:
             jt.save(problem.instance, FOLDER / f"{name}.json")
         result = jt.solve(problem)
         assert result.schedule is not None, name

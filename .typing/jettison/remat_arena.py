@@ -1,0 +1,1 @@
+../../columns/remat_arena.py

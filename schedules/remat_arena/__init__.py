@@ -1,0 +1,1 @@
+"""Buffers of schedules, their addresses, and allocators that choose addresses."""

@@ -1,0 +1,1 @@
+"""Address plans for buffers, and schedules whose plans fit in an arena."""
