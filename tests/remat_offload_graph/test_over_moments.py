@@ -91,7 +91,6 @@ def test_a_search_without_states_bounds_by_its_least_estimate() -> None:
 
 def test_on_a_shared_link_it_is_a_bracket() -> None:
     chance = random.Random(5)
-    open_gaps = 0
     for _ in range(60):
         problem = tiny_problem(chance)
         assert problem.link is not None
@@ -105,8 +104,8 @@ def test_on_a_shared_link_it_is_a_bracket() -> None:
             continue
         assert slow.time_ns is not None
         assert slow.lower_bound_ns == fast.time_ns <= slow.time_ns
-        open_gaps += slow.status == "feasible"
-    assert open_gaps > 0
+        is_met = slow.time_ns == fast.time_ns
+        assert slow.status == ("optimal" if is_met else "feasible")
 
 
 def test_larger_graphs_are_declined_with_a_hint_and_left_to_remat_graph_without_a_link() -> None:
@@ -122,7 +121,7 @@ def test_larger_graphs_are_declined_with_a_hint_and_left_to_remat_graph_without_
     )
     graph = Graph("long", nodes)
     memory_bytes = graph.store_all_peak_bytes - 1
-    declined = jt.solve(RematOffloadGraph(graph, memory_bytes, 10**9), method="exact")
+    declined = jt.solve(RematOffloadGraph(graph, memory_bytes, 10**8), method="exact")
     assert declined.note is not None
     assert "32 nodes or fewer" in declined.note
     assert declined.schedule is not None
