@@ -107,6 +107,8 @@ MAKES_ANOTHER_PLAN = {
     ("remat-graph", "anneal"),
     ("remat-graph", "orders"),
     ("remat-graph", "any-order"),
+    # Changes of its options depend on the memory.
+    ("remat-graph", "partitioned"),
     # Their moves, and what the bound suggests, depend on the memory.
     ("sharding", "local-search"),
     ("sharding", "greedy"),
@@ -135,6 +137,7 @@ IN_OTHER_ORDERS = {
     ("remat-graph", "any-order"),
     ("remat-graph", "least-peak-order"),
     ("remat-graph", "tree-width"),
+    ("remat-graph", "partitioned"),
     ("remat-graph", "checkmate-unpartitioned"),
     ("remat-graph", "xla-greedy"),
 }
