@@ -14,6 +14,7 @@ from jettison.solvers.remat_graph.baselines.chen import (
 from jettison.solvers.remat_graph.baselines.dtr import DTR, solve_dtr, solve_dtr_eq, solve_dtr_local
 from jettison.solvers.remat_graph.baselines.last_node import solve_last_node
 from jettison.solvers.remat_graph.baselines.lp_rounding import LP_ROUNDING, solve_lp_rounding
+from jettison.solvers.remat_graph.baselines.partitioned import PARTITIONED, solve_partitioned
 from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_griewank
 from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all, solve_store_all
 from jettison.solvers.remat_graph.baselines.tree_width import solve_tree_width
@@ -195,6 +196,13 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "Kumar et al., NeurIPS 2019 (TW-REMAT)",
         "separators of a tree decomposition stay, what lies between is computed again for each",
         solve=solve_tree_width,
+    ),
+    Method(
+        "partitioned",
+        Promise.HEURISTIC,
+        "HiRemate (Gusak et al., ICML 2025), with two levels",
+        "parts of the forward pass solved by exact in several memories, their options combined",
+        solve=Tuned(solve_partitioned, PARTITIONED),
     ),
     Method(
         "torch-min-cut-dp",

@@ -114,6 +114,8 @@ MAKES_ANOTHER_PLAN = {
         for name in ("anneal", "no-recompute", "greedy", "autocapper", "poet")
     ),
     ("remat-graph", "any-order"),
+    # Changes of its options depend on the memory.
+    ("remat-graph", "partitioned"),
     # Their moves, and what the bound suggests, depend on the memory.
     ("sharding", "local-search"),
     ("sharding", "greedy"),
@@ -142,6 +144,7 @@ IN_OTHER_ORDERS = {
     ("remat-graph", "any-order"),
     ("remat-graph", "least-peak-order"),
     ("remat-graph", "tree-width"),
+    ("remat-graph", "partitioned"),
     ("remat-graph", "checkmate-unpartitioned"),
     ("remat-graph", "xla-greedy"),
 }
