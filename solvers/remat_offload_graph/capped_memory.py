@@ -25,6 +25,7 @@ from jettison.solvers.remat_offload_graph.eviction import decoded
 from jettison.solvers.remat_offload_graph.eviction_method import choices_of_rules
 from jettison.solvers.remat_offload_graph.incumbent import LinkedIncumbent
 from jettison.solvers.remat_offload_graph.least_memory import linked_infeasibility
+from jettison.solvers.remat_offload_graph.plan_time import timer_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +56,16 @@ def solve_capped(
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     incumbent = LinkedIncumbent(problem, options, clock)
+    timer = timer_of(problem)
     with Ending() as ending:
         for computations in computations_of_sizes(problem, options, clock, params):
             plain = GraphSchedule.from_computations(problem.instance, computations)
             incumbent.offer(OffloadGraphSchedule.without_transfers(plain))
             for choices in choices_of_rules(problem, plain.computations, (0.0, 1.0)):
                 schedule = decoded(problem, choices)
-                if schedule is not None:
+                if schedule is not None and (
+                    timer is None or timer.is_faster(schedule.operations, incumbent.time_ns)
+                ):
                     incumbent.offer(schedule)
                 clock.require_time()
             if incumbent.is_optimal:

@@ -38,7 +38,7 @@ from jettison.solvers.remat_offload_graph.eviction_method import choices_of_rule
 from jettison.solvers.remat_offload_graph.incumbent import LinkedIncumbent
 from jettison.solvers.remat_offload_graph.least_memory import linked_infeasibility
 from jettison.solvers.remat_offload_graph.over_moments import MOST_NODES, search_moments
-from jettison.solvers.remat_offload_graph.plan_time import PlanTimer
+from jettison.solvers.remat_offload_graph.plan_time import timer_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +143,7 @@ class _ChoiceAnnealing:
         self.best: EvictionChoices | None = None
         self.best_ns: float = math.inf
         self.plans = 0
-        link = self.problem.link
-        is_shared = link is not None and link.is_shared
-        # On a shared link the replay itself times every plan.
-        self.timer = None if is_shared else PlanTimer(self.problem)
+        self.timer = timer_of(self.problem)
 
     def energy(self, choices: EvictionChoices) -> float:
         """Return the replayed time of a plan, infinite if there is none."""

@@ -16,6 +16,12 @@ from jettison.schedules.remat_graph.schedule import GraphOperation, GraphOperati
 from jettison.schedules.remat_offload_graph.value_transfer import ValueTransfer
 
 
+def timer_of(problem: RematOffloadGraph) -> PlanTimer | None:
+    """Return the timer of a problem; None on a shared link, where the replay times every plan."""
+    is_shared = problem.link is not None and problem.link.is_shared
+    return None if is_shared else PlanTimer(problem)
+
+
 class PlanTimer:
     """Timer of plans of one problem, on a link whose directions do not slow each other down.
 
@@ -86,6 +92,12 @@ class PlanTimer:
             if taken > stays:
                 heapq.heappush(returns, (computed, taken - stays))
         return max([computed, *(ready[place] for place in self._kept)])
+
+    def is_faster(
+        self, operations: Sequence[GraphOperation | ValueTransfer], than_ns: int | None
+    ) -> bool:
+        """Tell whether operations take less than a time; None for no such time."""
+        return than_ns is None or self.time_ns(operations) < than_ns
 
     def _results_to_come(
         self, operations: Sequence[GraphOperation | ValueTransfer], position: int
