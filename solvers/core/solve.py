@@ -120,7 +120,9 @@ def solve_with(
     outcome = _no_slower_than_the_start(problem, outcome, options.start)
     result = Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
     _tell(heard, result, outcome)
-    return replace(result, termination=_end_of(result, options))
+    end = _end_of(result, options)
+    # A copy would replay the schedule once more.
+    return result if end is result.termination else replace(result, termination=end)
 
 
 def _tell(heard: Heard, result: Result, outcome: Outcome) -> None:
