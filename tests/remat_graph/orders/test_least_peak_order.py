@@ -14,8 +14,8 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.remat_graph.orders.least_peak import LEAST_PEAK, least_peak_order
-from jettison.solvers.remat_graph.orders.peak_bound import PeakBound
+from jettison.solvers.remat_graph.orders.least_peak_order import LEAST_PEAK, least_peak_order
+from jettison.solvers.remat_graph.orders.order_peak_bound import PeakBound
 from jettison.solvers.remat_graph.orders.peak_search import PeakSearch
 from jettison.solvers.remat_graph.orders.single_runs import SingleRuns
 from tests.drawing.graphs import random_graph
@@ -154,15 +154,6 @@ def test_as_a_method_it_fits_or_proves_that_recomputation_is_needed() -> None:
             assert result.note is not None
             assert str(least) in result.note
     assert min(settled.values()) > 5
-
-
-def test_an_order_without_recomputation_that_is_not_the_given_one_has_a_class_of_its_own() -> None:
-    graph = sparse(random.Random(3), 6)
-    order = [*range(1, 6), 0] if not graph.users[0] else [1, 0, *range(2, 6)]
-    schedule = GraphSchedule.from_computations(graph, order)
-    assert schedule.replay(graph).schedule_class is ScheduleClass.ONCE
-    assert ScheduleClass.ALL.covers(ScheduleClass.ONCE)
-    assert not ScheduleClass.ONCE.covers(ScheduleClass.STAGED)
 
 
 def test_the_public_name_returns_the_bracket() -> None:
