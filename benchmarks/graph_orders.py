@@ -3,14 +3,15 @@
 Run: ``python benchmarks/graph_orders.py FOLDER``, or with ``--limit``, ``--only`` and ``--memory``.
 FOLDER has the graphs that MOCCASIN publishes (networkx node-link JSON); without it they are
 skipped, and the reason is printed. Two bundled chains as graphs come last, and four layered graphs
-drawn here, of which two are training graphs.
+drawn here, of which two are training graphs. ``--nodes 1000`` draws one of that size alone.
 
 A line gives the nodes; of the pairs of nodes the share, in per cent, of which every order has the
 same one first; the memory, as a share of the peak without recomputation in the order given; and in
 per cent of the time without recomputation, beyond it, the largest bound of `exact` in the order
-given (``s``: for staged schedules only) and its schedule, the bound of `any-order-bound`, and the
-schedule of `orders`; with the seconds of each of the three. Each has `limit` seconds on one thread.
-Where the last two agree, no schedule in any order is faster. Every schedule is replayed.
+given (``s``: for staged schedules only) and its schedule, the bound of `any-order-bound`, the
+schedule of `orders`, and bound and schedule of `any-order`, which joins them with `exact`; with the
+seconds of each of the four. Each has `limit` seconds on one thread. Where the last two agree, no
+schedule in any order is faster. Every schedule is replayed.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def show(graph: Graph, memory: str, limit_s: float) -> None:
         return
     results: dict[str, Result] = {
         method: solve_with(problem, method, SolveOptions(time_limit_s=limit_s))
-        for method in ("exact", "any-order-bound", "orders")
+        for method in ("exact", "any-order-bound", "orders", "any-order")
     }
     in_order = max(results["exact"].bounds, key=lambda bound: bound.time_ns)
     staged = "s" if in_order.valid_for is ScheduleClass.STAGED else ""
@@ -81,6 +82,8 @@ def show(graph: Graph, memory: str, limit_s: float) -> None:
         f"{percent(graph, results['exact'].time_ns):>9} | "
         f"{percent(graph, results['any-order-bound'].lower_bound_ns):>9} "
         f"{percent(graph, results['orders'].time_ns):>9} | "
+        f"{percent(graph, results['any-order'].lower_bound_ns):>9} "
+        f"{percent(graph, results['any-order'].time_ns):>9} | "
         + " ".join(f"{result.seconds:>6.1f}" for result in results.values()),
         flush=True,
     )
@@ -90,14 +93,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="where the published graphs are")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for each method")
+    parser.add_argument("--nodes", type=int, help="draw one layered graph of so many nodes alone")
     parser.add_argument("--only", default="", help="a part of the names to look at")
     parser.add_argument("--memory", nargs="*", default=MEMORY)
     arguments = parser.parse_args()
     print(
         f"{'graph':<22} {'nodes':>5} {'pairs':>6} {'memory':>6} | {'bound':>9} {'exact':>9} | "
-        f"{'any bound':>9} {'orders':>9} | seconds"
+        f"{'any bound':>9} {'orders':>9} | {'joined':>9} {'joined':>9} | seconds"
     )
-    for graph in graphs(arguments.folder, arguments.only):
+    drawn = None if arguments.nodes is None else LayeredGraphs(nodes=arguments.nodes).draw(1)
+    chosen = graphs(arguments.folder, arguments.only) if drawn is None else iter([drawn])
+    for graph in chosen:
         for memory in arguments.memory:
             show(graph, memory, arguments.limit)
 

@@ -28,7 +28,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.remat_arena.buffer_placement import PLACEMENT, place_all
-from jettison.solvers.remat_graph.orders.least_peak import least_peak_order
+from jettison.solvers.remat_graph.orders.least_peak_order import least_peak_order
 
 BUNDLED = (
     "gpt2-tiny-graph-b4-64-cpu",

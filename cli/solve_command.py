@@ -58,7 +58,7 @@ def solve(
         typer.Option(
             metavar="FILE",
             help="A row for each operator of a sharded graph, each stage of a chain in one budget, "
-            "or each device of a pipeline (.csv).",
+            "each device of a pipeline, or each buffer of an arena (.csv).",
         ),
     ] = None,
     json: JsonOption = False,

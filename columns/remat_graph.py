@@ -8,7 +8,7 @@ from jettison.schedules.remat_graph.schedule import (
     GraphOperationKind,
     GraphSchedule,
 )
-from jettison.solvers.remat_graph.orders.least_peak import PeakBracket, least_peak_order
+from jettison.solvers.remat_graph.orders.least_peak_order import PeakBracket, least_peak_order
 
 __all__ = [
     "Graph",

@@ -79,7 +79,8 @@ def verify_schedule(
     return Finding(
         source,
         f"a valid {kind.schedules[0].noun} for {instance.name}: {replay.time_ns} ns, "
-        f"peak {replay.peak_bytes} bytes, {limit} ({kind.name}, instance {instance.sha256[:12]})",
+        f"peak {replay.peak_bytes} bytes{replay.remark}, {limit} "
+        f"({kind.name}, instance {instance.sha256[:12]})",
         {
             "kind": document["kind"],
             "problem": kind.name,

@@ -178,6 +178,11 @@ class Replay:
         """Unit of the times: ``ns``, or ``instance`` where the instance's times have no unit."""
         return "ns"
 
+    @property
+    def remark(self) -> str:
+        """Remark on the peak, beside its bytes; empty where there is nothing to say."""
+        return ""
+
     def phase_of(self, step: Step) -> Phase:
         """Tell what an operation does, from its text."""
         word = step.operation.split(" ", 1)[0]

@@ -41,7 +41,8 @@ class ScheduleClass(StrEnum):
         between the passes, or recomputed once. So do compilers that partition a step in two.
     ``once``
         On graphs: each node is computed once, in any order. So a proof for this class says that
-        every order needs more memory, or recomputation.
+        every order needs more memory, or recomputation. The replay does not tell it apart: such a
+        schedule is staged, or one of all schedules.
     ``in-order``
         On graphs: first computations follow the order of the instance, and nodes are recomputed as
         often, and in whatever order, as inputs allow. Staged schedules are among them.

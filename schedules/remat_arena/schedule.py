@@ -45,6 +45,15 @@ class ArenaReplay(Replay):
     buffers: tuple[Buffer, ...] = ()
 
     @property
+    def remark(self) -> str:
+        """Remark on the peak: what is live, and what addresses add to that."""
+        return (
+            f" of an arena ({self.live_peak_bytes} live, "
+            f"{self.aligned_peak_bytes - self.live_peak_bytes} of rounding, "
+            f"{self.fragmentation_bytes} of fragmentation)"
+        )
+
+    @property
     def fragmentation_bytes(self) -> int:
         """Bytes of the arena above the largest sum of rounded sizes."""
         return self.peak_bytes - self.aligned_peak_bytes

@@ -217,9 +217,7 @@ def narrowest_class(graph: Graph, computations: Sequence[int]) -> ScheduleClass:
         is_narrow = is_saved_or_once(graph, computations)
         return ScheduleClass.SAVED_OR_ONCE if is_narrow else ScheduleClass.STAGED
     first = list(dict.fromkeys(computations))
-    if first == sorted(first):
-        return ScheduleClass.IN_ORDER
-    return ScheduleClass.ONCE if len(first) == len(computations) else ScheduleClass.ALL
+    return ScheduleClass.IN_ORDER if first == sorted(first) else ScheduleClass.ALL
 
 
 def _is_staged(graph: Graph, computations: Sequence[int]) -> bool:

@@ -80,7 +80,8 @@ def certify_graph(
         If the checker rejects what was proved: a defect here.
     """
     clock = Clock(options.time_limit_s)
-    if infeasibility is not None:
+    # No model of a certificate forbids recomputation, so that bounds say more than such a proof.
+    if infeasibility is not None and infeasibility.valid_for is not ScheduleClass.ONCE:
         return best_certificate(_without_points(problem, infeasibility, params), None, clock)
     # The largest bound of each class: if its model proves nothing, that of a smaller one rarely
     # does.

@@ -32,7 +32,7 @@ from jettison.solvers.remat_graph.cuts.saved_or_once_method import solve_saved_o
 from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
 from jettison.solvers.remat_graph.orders.joined_method import JOINED, solve_any_order
-from jettison.solvers.remat_graph.orders.least_peak import LEAST_PEAK, solve_least_peak
+from jettison.solvers.remat_graph.orders.least_peak_order import LEAST_PEAK, solve_least_peak
 from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
 from jettison.solvers.remat_graph.planners.selective import (
     solve_selective_attention,

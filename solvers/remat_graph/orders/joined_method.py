@@ -49,6 +49,8 @@ class JoinedParams(Params):
         Share of the time that is left for `exact` in one order.
     rounds
         Orders that `exact` takes, at most.
+    idle_rounds
+        Rounds without a faster schedule, after which the search ends.
     steps
         Recomputations that are tried between two of them, at most.
     share_of_the_steps
@@ -62,7 +64,8 @@ class JoinedParams(Params):
     share_of_the_bound: float = 0.3
     share_of_the_orders: float = 0.4
     share_of_exact: float = 0.4
-    rounds: int = 6
+    rounds: int = 20
+    idle_rounds: int = 2
     steps: int = 300
     share_of_the_steps: float = 0.6
     moves: int = 20_000
@@ -130,16 +133,17 @@ class JoinedSearch:
         if self._infeasibility is not None:
             return Termination.COMPLETED
         self._offer(solve_orders(self._problem, self._asked(params.share_of_the_orders)))
-        before_ns = None
+        idle = 0
         for _ in range(params.rounds):
             if incumbent.is_settled or not self._clock.left_s:
                 return incumbent.end
-            if incumbent.time_ns is not None and incumbent.time_ns == before_ns:
-                return Termination.COMPLETED
             before_ns = incumbent.time_ns
-            self._work["rounds"] += 1
             self._solve_in_its_order()
             self._spare()
+            self._work["rounds"] += 1
+            idle = idle + 1 if incumbent.time_ns == before_ns else 0
+            if idle == params.idle_rounds:
+                break
         return incumbent.end if incumbent.is_settled else Termination.COMPLETED
 
     def _asked(self, share: float) -> SolveOptions:
@@ -183,7 +187,8 @@ class JoinedSearch:
         if best is None or graph.results_after or self._incumbent.is_settled:
             return
         clock = self._clock.share(self._params.share_of_the_steps)
-        search = Resequencing(self._problem, best, self._options.seed)
+        seed = self._options.seed + self._work["rounds"]
+        search = Resequencing(self._problem, best, seed)
         for _ in range(self._params.steps):
             if not clock.left_s or self._incumbent.is_settled:
                 return

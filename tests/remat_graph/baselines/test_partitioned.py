@@ -39,12 +39,12 @@ def test_each_part_comes_before_the_next_forward_and_after_it_backward() -> None
 
 
 def test_options_of_a_part_trade_time_for_what_is_saved() -> None:
-    graph = LayeredGraphs(nodes=40, passes=Passes.TRAINING).draw(3)
+    graph = LayeredGraphs(nodes=30, passes=Passes.TRAINING).draw(3)
     assert graph.last_forward is not None
     parts = parts_of(graph, graph.last_forward, 10)
     part = graph_of_part(graph, parts[0])
     forward = sum(node <= graph.last_forward for node in parts[0])
-    options = options_of_part(part, forward, OPTIONS, SMALL)
+    options = options_of_part(part, forward, replace(OPTIONS, most_moves=2000), SMALL)
     assert options
     assert options[0].time_ns == part.base_time_ns
     for option in options:

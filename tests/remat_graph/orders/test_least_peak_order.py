@@ -12,10 +12,11 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.remat_graph.orders.least_peak import LEAST_PEAK, least_peak_order
-from jettison.solvers.remat_graph.orders.peak_bound import PeakBound
+from jettison.solvers.remat_graph.certifier import certify_graph
+from jettison.solvers.remat_graph.orders.least_peak_order import LEAST_PEAK, least_peak_order
+from jettison.solvers.remat_graph.orders.order_peak_bound import PeakBound
 from jettison.solvers.remat_graph.orders.peak_search import PeakSearch
 from jettison.solvers.remat_graph.orders.single_runs import SingleRuns
 from tests.drawing.graphs import random_graph
@@ -156,15 +157,16 @@ def test_as_a_method_it_fits_or_proves_that_recomputation_is_needed() -> None:
     assert min(settled.values()) > 5
 
 
-def test_an_order_without_recomputation_that_is_not_the_given_one_has_a_class_of_its_own() -> None:
-    graph = sparse(random.Random(3), 6)
-    order = [*range(1, 6), 0] if not graph.users[0] else [1, 0, *range(2, 6)]
-    schedule = GraphSchedule.from_computations(graph, order)
-    assert schedule.replay(graph).schedule_class is ScheduleClass.ONCE
-    assert ScheduleClass.ALL.covers(ScheduleClass.ONCE)
-    assert not ScheduleClass.ONCE.covers(ScheduleClass.STAGED)
-
-
 def test_the_public_name_returns_the_bracket() -> None:
     found = jt.remat_graph.least_peak_order(sparse(random.Random(1), 5))
     assert isinstance(found, jt.remat_graph.PeakBracket)
+
+
+def test_a_proof_without_recomputation_leaves_bounds_to_be_certified() -> None:
+    graph = sparse(random.Random(4), 6)
+    problem = RematGraph(graph, max(graph.least_peak_bound_bytes, least_peak_bytes(graph) - 1))
+    result = solve_with(problem, "least-peak-order", OPTIONS)
+    proof = Infeasibility(valid_for=ScheduleClass.ONCE, least_memory_bytes=None, is_exact=False)
+    certificate = certify_graph(problem, result.bounds, proof, OPTIONS)
+    assert certificate is not None
+    assert certificate.checked().claim.time_ns is not None
