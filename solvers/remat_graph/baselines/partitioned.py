@@ -305,7 +305,9 @@ def solve_partitioned(
     """Return the fastest plan of options of parts that fits."""
     graph = problem.instance
     if graph.last_forward is None:
-        return Outcome.not_applicable("no node is marked as backward, or not all of the last ones")
+        return Outcome.not_applicable(
+            "no node is marked as backward, or not all of the last ones; use another method"
+        )
     clock = Clock(options.time_limit_s)
     with Ending() as ending:
         plans = PartitionedPlans(problem, graph.last_forward, options, params, clock)
