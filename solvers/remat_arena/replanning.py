@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from jettison.instances.remat_arena.problem import RematArena
 from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_arena.arena import Arena, Fit
 from jettison.schedules.remat_arena.buffers import Buffer, buffers_of
@@ -122,7 +123,7 @@ class ArenaSearch:
         ended = Termination.COMPLETED
         for number in range(self._params.plans):
             is_first = not number
-            outcome = self._plan(limit, is_first)
+            outcome = self._plan(limit, self._share(is_first))
             if is_first:
                 ended = outcome.termination
                 for bound in outcome.bounds:
@@ -142,7 +143,7 @@ class ArenaSearch:
                 limit = (max(too_little, fitting) + too_much) // 2
             elif replay.valid:
                 if is_first:
-                    return ended
+                    return self._with_the_rest(limit, outcome)
                 fitting = limit
                 limit = (fitting + too_much) // 2
             else:
@@ -163,12 +164,25 @@ class ArenaSearch:
                 return Termination.TIME_LIMIT
         return ended
 
-    def _plan(self, limit_bytes: int, is_first: bool) -> Outcome:
-        """Ask the planner for a schedule in so much memory without addresses."""
+    def _share(self, is_first: bool) -> float:
         params = self._params
-        share = params.share_of_the_first if is_first else params.share_of_a_plan
+        return params.share_of_the_first if is_first else params.share_of_a_plan
+
+    def _with_the_rest(self, limit_bytes: int, first: Outcome) -> Termination:
+        """Go on from a first schedule that fits where its planner had too little time."""
+        if first.termination is not Termination.TIME_LIMIT or not self._clock.left_s:
+            return first.termination
+        outcome = self._plan(limit_bytes, 1.0, first.schedule)
+        for bound in outcome.bounds:
+            self._incumbent.prove(bound)
+        if isinstance(outcome.schedule, GraphSchedule):
+            self._offer(outcome.schedule)
+        return self._incumbent.end if self._incumbent.is_settled else outcome.termination
+
+    def _plan(self, limit_bytes: int, share: float, start: Schedule | None = None) -> Outcome:
+        """Ask the planner for a schedule in so much memory without addresses."""
         limit_s = None if self._options.time_limit_s is None else share * self._clock.left_s
-        options = replace(self._options.quiet(), time_limit_s=limit_s or 1e-3)
+        options = replace(self._options.quiet(), time_limit_s=limit_s or 1e-3, start=start)
         if self._options.time_limit_s is None:
             options = replace(options, time_limit_s=None)
         self._work["plans"] += 1

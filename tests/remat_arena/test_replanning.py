@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
+
 import jettison as jt
 from jettison.instances.remat_arena.problem import RematArena
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.remat_arena.schedule import AddressedSchedule, ArenaReplay
 from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.registry import methods_of
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.registry import find_method, methods_of
 from jettison.solvers.core.solve import solve_with
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_arena import replanning
 from jettison.solvers.remat_arena.replanning import REPLAN
 from tests.drawing.graphs import random_graph
 from tests.remat_arena.oracles.arena_times import least_arena_time_ns
@@ -104,3 +108,27 @@ def test_a_start_with_addresses_is_kept_where_nothing_is_faster() -> None:
     assert first.schedule is not None
     again = jt.solve(problem, "best-fit", start=first.schedule)
     assert again.time_ns == first.time_ns == 2
+
+
+def test_a_planner_whose_share_of_the_time_was_too_short_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, _ = tiny(3)
+    asked: list[SolveOptions] = []
+
+    class SlowPlanner:
+        def run(self, problem: jt.RematGraph, options: SolveOptions) -> Outcome:
+            asked.append(options)
+            found = find_method("remat-graph", "recompute-all").run(problem, options)
+            return found if len(asked) > 1 else replace(found, termination=Termination.TIME_LIMIT)
+
+    monkeypatch.setattr(replanning, "find_method", lambda *_: SlowPlanner())
+    problem = RematArena(graph, 3 * graph.store_all_peak_bytes)
+    options = SolveOptions(time_limit_s=100, gap=0)
+    outcome = replanning.solve_replan(problem, options)
+    assert outcome.schedule is not None
+    first, second = asked
+    assert first.time_limit_s is not None
+    assert second.time_limit_s is not None
+    assert first.time_limit_s <= 50 < second.time_limit_s
+    assert second.start is not None
