@@ -69,7 +69,7 @@ class Attempt:
 
     @property
     def hidden_bytes(self) -> int:
-        """What the measured peak has above that of the plan; negative where it has less."""
+        """Measured peak less that of the plan; negative where it is smaller."""
         replayed = self.replayed_peak_bytes
         known = self.plan.predicted_peak_bytes if replayed is None else replayed
         return (known if self.measured_peak_bytes is None else self.measured_peak_bytes) - known

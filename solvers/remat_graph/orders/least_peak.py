@@ -3,7 +3,7 @@ r"""least-peak-order: the least peak over all orders of a step that computes eve
 Which order needs the least memory is NP-hard (`instances.generators.register_allocation`), and
 asked by compilers that do not recompute (OLLA; ROAM). Here the answer is a bracket:
 
-1. a bound for all orders from minimum cuts (`peak_bound`); the order given and a greedy one;
+1. a bound for all orders from minimum cuts (`ancestor_cuts`); the order given and a greedy one;
 2. the search over sets (`peak_search`) raises the bound until an order meets it, as far as its
    share of the sets goes;
 3. between the bound and the best order peaks are bisected: the search looks for an order within
@@ -30,8 +30,8 @@ from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.operators import held_values
+from jettison.solvers.remat_graph.orders.ancestor_cuts import PeakBound
 from jettison.solvers.remat_graph.orders.excess import OrderExcess, anneal_order, greedy_order
-from jettison.solvers.remat_graph.orders.peak_bound import PeakBound
 from jettison.solvers.remat_graph.orders.peak_search import PeakSearch
 from jettison.solvers.remat_graph.orders.single_runs import SingleRuns
 

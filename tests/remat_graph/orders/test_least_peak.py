@@ -14,8 +14,8 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
+from jettison.solvers.remat_graph.orders.ancestor_cuts import PeakBound
 from jettison.solvers.remat_graph.orders.least_peak import LEAST_PEAK, least_peak_order
-from jettison.solvers.remat_graph.orders.peak_bound import PeakBound
 from jettison.solvers.remat_graph.orders.peak_search import PeakSearch
 from jettison.solvers.remat_graph.orders.single_runs import SingleRuns
 from tests.drawing.graphs import random_graph
