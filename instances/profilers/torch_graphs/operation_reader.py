@@ -125,7 +125,7 @@ def is_random(node: fx.Node) -> bool:
         return True
     place = names.index(_DROPOUT)
     given = node.args[place] if place < len(node.args) else node.kwargs.get(_DROPOUT, 0.0)
-    return given != 0.0
+    return bool(given != 0.0)
 
 
 def operator_name(target: Any) -> str:
