@@ -155,7 +155,7 @@ def export_policy(
         )
     if target is PolicyTarget.JAX and is_model:
         raise InputError(
-            f"{source!r} is no graph",
+            f"{source!r} is not a graph",
             field="source",
             expected="save what `jettison.jax.traced_graph(loss, *arguments)` returns, and give "
             "its file",
@@ -257,7 +257,7 @@ def _sac(
 ) -> tuple[RematGraph, Policy | NoSavedCalls]:
     if model is None:
         raise InputError(
-            f"{source!r} is no model, and a graph does not say which calls are of which module",
+            f"{source!r} is not a model, and a graph does not say which calls are of which module",
             field="source",
             expected="write module:function, as for `jettison profile`",
         )

@@ -118,7 +118,7 @@ def _findings(path: Path, instances: list[str], resources: Resources) -> Finding
             raise InputError(
                 "this is neither a file nor a folder",
                 source=str(path),
-                expected="write what a pipe or a device holds to a file first",
+                expected="save its content as a file first",
             )
         if stat.S_ISREG(mode) and is_certificate(path):
             yield verify_certificate(path, instances, resources)
