@@ -130,7 +130,7 @@ def largest_batch(
     options: SolveOptions | None = None,
     params: ParamsGiven | None = None,
 ) -> LargestBatch:
-    """Search for the largest batch whose step costs at most some forward passes more.
+    """Search for the largest batch whose overhead is at most some forward passes.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Transfers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FullDuplex:
-    """Link of which one direction does not slow down the other."""
+    """Link whose two directions do not slow each other down."""
 
 
 @dataclass(frozen=True, slots=True)
