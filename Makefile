@@ -141,7 +141,7 @@ sanitize:
 	  tests/weight_offload/test_local_search.py tests/weight_offload/test_state_sweep.py \
 	  tests/weight_offload/test_exact.py tests/weight_offload/test_recut.py \
 	  tests/remat_graph/annealing/test_remat_anneal.py tests/remat_graph/annealing/test_least_peak_anneal.py \
-	  tests/remat_graph/annealing/test_beside_models.py \
+	  tests/remat_graph/annealing/test_beside_models.py tests/remat_graph/orders/test_least_peak_order.py \
 	  tests/remat_offload_graph/test_over_moments.py \
 	  tests/remat_sharding/test_joint_annealing.py tests/remat_sharding/test_messages.py
 

@@ -40,7 +40,7 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.torch import CheckpointedSequential, checkpoint_sequential_optimal
-from jettison.torch.step_chain import step_chain
+from jettison.torch.chain_steps.step_chain import step_chain
 from tests.remat_chain.random_sequences import random_sequence
 
 COLUMNS = (

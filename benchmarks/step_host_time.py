@@ -35,8 +35,8 @@ from jettison.solvers.core.solve import solve
 from jettison.torch import CapturedStep, CheckpointedStep, trace_step_program
 from jettison.torch.actions.step_actions import Action, StepActions
 from jettison.torch.checkpointed_step import StepRun
-from jettison.torch.graph_instructions import Delivery
-from jettison.torch.graph_run import GraphRun, accumulate
+from jettison.torch.graph_steps.instructions import Delivery
+from jettison.torch.graph_steps.run import GraphRun, accumulate
 
 SOLVE_S = 10.0
 

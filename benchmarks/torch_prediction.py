@@ -41,7 +41,7 @@ from jettison.torch import (
     checkpoint_sequential_optimal,
     trace_step_program,
 )
-from jettison.torch.step_chain import step_chain
+from jettison.torch.chain_steps.step_chain import step_chain
 
 _TRANSFORMER = {
     "batch": 4,

@@ -86,7 +86,7 @@ class Proved:
 
 
 def check_certificate(path: str | Path) -> Proved:
-    """Follow the proof of a certificate.
+    """Check the proof of a certificate in exact integers.
 
     Time is linear in the file and the rows that it changes; memory is that of the model.
 

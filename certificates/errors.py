@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class CertificateError(ValueError):
-    """Error of a certificate that does not prove its claim, or of a file that is none.
+    """Error of a certificate that does not prove its claim, or of a file that is not one.
 
     Parameters
     ----------

@@ -27,6 +27,15 @@ ProblemName = Annotated[
         autocompletion=problem_names,
     ),
 ]
+ExportedProblemName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="One of "
+        f"{', '.join(kind.name for kind in PROBLEM_KINDS if kind.model_files is not None)}.",
+        autocompletion=problem_names,
+    ),
+]
 InstanceName = Annotated[
     str,
     typer.Argument(
@@ -48,8 +57,8 @@ CardOption = Annotated[
     typer.Option(
         "--card",
         metavar="SIZE",
-        help="In place of --memory: a card of so many bytes (96GiB) or of this name "
-        "(`jettison list cards`), off which the resident bytes are taken.",
+        help="In place of --memory: a card, by its size (96GiB) or its name (`jettison list "
+        "cards`); the plan gets what the resident bytes leave of it.",
         autocompletion=card_names,
     ),
 ]
@@ -58,9 +67,9 @@ ResidentOption = Annotated[
     typer.Option(
         "--resident",
         metavar="SIZE",
-        help="What is on the --card whatever the plan: the context of CUDA, and weights, gradients "
-        "and states where the problem does not plan them; by default those that the instance "
-        "records.",
+        help="Bytes of the --card that no plan can use: the context of CUDA, and weights, "
+        "gradients and states where the problem does not plan them; by default those that the "
+        "instance records.",
     ),
 ]
 AlphaOption = Annotated[
@@ -119,8 +128,8 @@ ChunksOption = Annotated[
     typer.Option(
         "--chunks",
         metavar="V",
-        help="Most parts of a device of a pipeline: 1, in the order 1F1B, by default; with more, "
-        "interleaved 1F1B is tried as well.",
+        help="Largest number of model chunks on each device of a pipeline: 1, in the order 1F1B, "
+        "by default; with more, interleaved 1F1B is tried as well.",
     ),
 ]
 HostMemoryOption = Annotated[

@@ -45,9 +45,9 @@ def bound(
         typer.Option(
             metavar="FILE",
             help="Write a proof of the bound that `jettison verify` checks in exact integers; "
-            "compressed if the name ends in .gz. The search for it has the time limit of a method "
-            "for itself; if that does not suffice for the whole bound, the best smaller one that "
-            "was proved is written.",
+            "compressed if the name ends in .gz. The search for it has a time limit of its own, as "
+            "long as that of a method; if it ends before the whole bound is proved, the largest "
+            "bound that was proved is written.",
         ),
     ] = None,
     json: JsonOption = False,

@@ -217,7 +217,7 @@ def import_recording(
 ) -> None:
     """Import a training step that PyTorch recorded: the profiler's trace and an execution trace.
 
-    Without the latter only a Sequential becomes a chain, since nothing says what operators read.
+    Without the latter only a Sequential becomes a chain, since what operators read is not recorded.
 
     Example: jettison import torch-trace step.kineto.json -x step.et.json -o step.json
     """

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, NoReturn, TextIO
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -40,6 +42,7 @@ from jettison.instances.core.errors import (
     MissingExtraError,
     UnsoundSolverError,
 )
+from jettison.instances.profilers.profile_warning import ProfileWarning
 
 HELP = """How fast can this model train in this much memory, and how far from the best is a plan?
 
@@ -121,11 +124,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its status."""
     _prepare_streams()
     try:
-        try:
-            _command()(args=None if arguments is None else list(arguments))
-        finally:
-            # Flush here: at the end of the program a failure could not be reported.
-            sys.stdout.flush()
+        with _plain_warnings():
+            try:
+                _command()(args=None if arguments is None else list(arguments))
+            finally:
+                # Flush here: at the end of the program a failure could not be reported.
+                sys.stdout.flush()
     except (InputError, MissingExtraError, UnsoundSolverError) as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
@@ -151,6 +155,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout = _nowhere()
         sys.stderr.write(f"error: standard output: cannot be written: {error.strerror}\n")
         sys.exit(2)
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Write warnings about profiles as one line each, without the place in the code."""
+    show = warnings.showwarning
+
+    def write(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, ProfileWarning):
+            sys.stderr.write(f"warning: {message}\n")
+        else:
+            show(message, category, *place, **more)
+
+    warnings.showwarning = write
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
 
 
 def _prepare_streams() -> None:

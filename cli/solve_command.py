@@ -50,7 +50,8 @@ def solve(
         typer.Option(
             metavar="FILE",
             help="Draw which nodes are recomputed in which stage; for a sharded graph, how "
-            "operators are sharded and where the time goes (.png, .svg, .pdf).",
+            "operators are sharded and where the time goes; for an arena, the address of each "
+            "buffer (.png, .svg, .pdf).",
         ),
     ] = None,
     table: Annotated[

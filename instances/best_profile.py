@@ -52,7 +52,7 @@ def best_profile(*models: str, kind: str = "chain", batch: int | None = None) ->
         raise InputError(
             f"no bundled {kind} of {' or '.join(models)}",
             field="model",
-            expected="run `jettison list instances` for what there is",
+            expected="see `jettison list instances`",
         )
     return min(found, key=_rank)
 

@@ -64,11 +64,9 @@ from jettison.schedules.core.memory_plot import plot_memory
 from jettison.schedules.core.picture_style import (
     BLACK,
     BLUE,
-    GREEN,
     GREY,
     LIGHT_GREY,
     ORANGE,
-    PURPLE,
     SKY,
     VERMILION,
 )
@@ -88,6 +86,7 @@ from jettison.solvers.remat_graph.baselines.lp_rounding import (
     round_by_thresholds,
 )
 from jettison.solvers.remat_graph.baselines.naive_rounding import count_naive_roundings
+from jettison.studies.comparison.method_style import method_styles
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
 
@@ -152,14 +151,20 @@ graphs
 # `store-all` (the paper's *checkpoint all*) fits from 100 % on and is left out. NaN says that a method has nothing that fits.
 
 # %%
+# A method looks the same in all pictures.
+STYLES = method_styles()
 BASELINES = {
-    "dtr": (ORANGE, "D"),
-    "linearized-griewank": (PURPLE, "v"),
-    "ap-chen-greedy": (GREEN, "^"),
-    "chen-greedy": (SKY, "s"),
-    "ap-chen-sqrt": (VERMILION, "P"),
-    "chen-sqrt": (GREY, "X"),
+    method: STYLES[method]
+    for method in (
+        "dtr",
+        "linearized-griewank",
+        "ap-chen-greedy",
+        "chen-greedy",
+        "ap-chen-sqrt",
+        "chen-sqrt",
+    )
 }
+EXACT = STYLES["exact"].colour
 PERCENTS = {
     "encoder-6": [30, 40, 50, 60, 70, 80, 90, 95],
     "u-net": [55, 60, 65, 70, 80, 90, 95],
@@ -249,9 +254,15 @@ def draw_overheads(table: pd.DataFrame) -> Figure:
                 linewidth=1,
                 label=method,
             )
-        axes.plot(where, points["exact"], color=BLUE, marker="o", linewidth=2, label="exact")
+        axes.plot(where, points["exact"], color=EXACT, marker="o", linewidth=2, label="exact")
         axes.plot(
-            where, points["anneal"], color=BLACK, marker="+", linestyle="", ms=9, label="anneal"
+            where,
+            points["anneal"],
+            color=STYLES["anneal"].colour,
+            marker="+",
+            linestyle="",
+            ms=9,
+            label="anneal",
         )
         axes.plot(
             where,
@@ -376,7 +387,7 @@ def draw_curve() -> Figure:
     axes.fill_between(
         curve["memory"], curve["bound"], step="pre", color=LIGHT_GREY, lw=0, label="impossible"
     )
-    axes.step(curve["memory"], curve["overhead"], where="post", color=BLUE, lw=2, label="exact")
+    axes.step(curve["memory"], curve["overhead"], where="post", color=EXACT, lw=2, label="exact")
     for method, (colour, marker) in BASELINES.items():
         points = reached[method]
         axes.plot(
@@ -712,7 +723,7 @@ def draw_figure5() -> Figure:
                 points["gib"], points[method], color=colour, marker=marker, lw=1, label=method
             )
         axes.plot(
-            points["gib"], points["exact"], color=BLUE, marker="o", linewidth=2, label="exact"
+            points["gib"], points["exact"], color=EXACT, marker="o", linewidth=2, label="exact"
         )
         whole = network(label).store_all_peak_bytes / 2**30
         axes.axvline(whole, color=BLACK, linestyle=":", linewidth=1, label="store-all")
@@ -879,7 +890,7 @@ def draw_figure8() -> Figure:
         axes.plot(
             percent,
             overhead(network(label), best["time_ns"]),
-            color=BLUE,
+            color=EXACT,
             marker="o",
             markersize=8,
             linestyle="",
@@ -1000,13 +1011,14 @@ figure6
 # %%
 def draw_figure6() -> Figure:
     """Draw the largest batches over those without recomputation."""
-    colours = (BLUE, SKY, PURPLE, VERMILION, GREEN, GREY)
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     axes = figure.add_subplot()
-    for place, (method, colour) in enumerate(zip(STRATEGIES, colours, strict=True)):
+    for place, method in enumerate(STRATEGIES):
         heights = figure6[method] / figure6["store-all"]
         at = [x + 0.14 * (place - 2.5) for x in range(len(figure6))]
-        bars = axes.bar(at, heights.fillna(0), width=0.13, color=colour, label=method)
+        bars = axes.bar(
+            at, heights.fillna(0), width=0.13, color=STYLES[method].colour, label=method
+        )
         names = ["none" if pd.isna(b) else f"{b:.0f}" for b in figure6[method]]
         axes.bar_label(bars, names, fontsize=6, rotation=90, padding=2)
     axes.set_xticks(range(len(figure6)), figure6["network"])

@@ -62,7 +62,7 @@ from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
 from jettison.instances.tensor_programs.resized import resized
 from jettison.instances.tensor_programs.shard_cost import KnownShards, LocalWork, share_name
 from jettison.instances.tensor_programs.shard_program import shard_program
-from jettison.schedules.core.picture_style import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION
+from jettison.schedules.core.picture_style import BLACK
 from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
 from jettison.schedules.remat_sharding.plan_table import planned_operators
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
@@ -80,6 +80,7 @@ from jettison.solvers.remat_sharding.least_memory import (
     floor_of_computations,
     with_smallest_strategies,
 )
+from jettison.studies.comparison.method_style import method_styles
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
 
@@ -487,11 +488,16 @@ table2
 # the inside of attention (Megatron). `KIWI` is `kiwi-reduced`, as in the paper.
 
 # %%
+# A method looks the same in all pictures.
+STYLES = method_styles()
 METHODS = {
-    "alpa": ("Alpa", GREY, "s"),
-    "alpa-checkpoint-dots": ("Alpa, checkpoint dots", ORANGE, "^"),
-    "alpa-selective": ("Alpa, selective", GREEN, "D"),
-    "kiwi-reduced": ("KIWI (reduced)", BLUE, "o"),
+    method: (label, *STYLES[method])
+    for method, label in (
+        ("alpa", "Alpa"),
+        ("alpa-checkpoint-dots", "Alpa, checkpoint dots"),
+        ("alpa-selective", "Alpa, selective"),
+        ("kiwi-reduced", "KIWI (reduced)"),
+    )
 }
 LINES_OF_METHODS = {
     **{method: label for method, (label, _, _) in METHODS.items()},
@@ -581,7 +587,7 @@ FIGURE6_RECORDED = {
     for slowdown, slower in ((1, ""), (10, "-slow10"), (100, "-slow100"))
 }
 recorded5, recorded6 = recorded("figure5"), recorded("figure6")
-LINES = {**METHODS, "exact": ("KIWI (full, cut off)", VERMILION, "o")}
+LINES = {**METHODS, "exact": ("KIWI (full, cut off)", *STYLES["exact"])}
 
 
 def wide(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
@@ -1375,7 +1381,8 @@ def draw_times() -> Figure:
     """Draw solver time against layers."""
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.add_subplot()
-    for method, colour in (("alpa", GREY), ("kiwi-reduced", BLUE)):
+    for method in ("alpa", "kiwi-reduced"):
+        colour = STYLES[method].colour
         for percent, style in ((90, "-"), (100, "--")):
             points = figure7[figure7["memory"] == percent]
             axes.plot(
@@ -1416,7 +1423,8 @@ def draw_recorded_times() -> Figure:
     """Draw the recorded CPU seconds against layers; hollow where the search was cut off."""
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
-    for method, colour in (("alpa", GREY), ("kiwi-reduced", BLUE)):
+    for method in ("alpa", "kiwi-reduced"):
+        colour = STYLES[method].colour
         for percent, style in ((90, "-"), (100, "--")):
             points = recorded7[
                 (recorded7["method"] == method) & (recorded7["memory_percent"] == percent)

@@ -79,6 +79,7 @@ from jettison.solvers.multi_model.least_division import best_division, units_tha
 from jettison.solvers.multi_model.mu_two.method import scheduled_divisions
 from jettison.solvers.multi_model.mu_two.policy import unit_decisions
 from jettison.solvers.multi_model.mu_two.unit import scheduled_unit
+from jettison.studies.comparison.method_style import method_styles
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
 
@@ -462,11 +463,10 @@ partitions
 # `any division` is µ-TWO's policy with sub-arrays alone allowed beside pairs.
 
 # %%
+# A method looks the same in all pictures.
+STYLES = method_styles(["any division"])
 METHODS = {
-    "mu-two": (BLUE, "o"),
-    "any division": (GREEN, "^"),
-    "capuchin": (ORANGE, "D"),
-    "recompute-only": (PURPLE, "s"),
+    method: STYLES[method] for method in ("mu-two", "any division", "capuchin", "recompute-only")
 }
 
 
@@ -693,15 +693,13 @@ def draw_figure7(table: pd.DataFrame) -> Figure:
     panels = figure.subplots(1, 2)
     for axes, network in zip(panels, ("bert", "vit"), strict=True):
         points = table[table["network"] == network]
-        for shift, (column, colour) in enumerate(
-            (("hfta (h)", GREY), ("mu-two (h)", BLUE), ("any division (h)", GREEN))
-        ):
+        for shift, method in enumerate(("hfta", "mu-two", "any division")):
             axes.bar(
                 points["models"] + 0.27 * (shift - 1),
-                points[column],
+                points[f"{method} (h)"],
                 width=0.25,
-                color=colour,
-                label=column.removesuffix(" (h)"),
+                color=STYLES[method].colour,
+                label=method,
             )
         axes.set_xticks(COUNTS)
         axes.set_xlabel("models")
@@ -769,7 +767,9 @@ figure9
 # (iii) the part of the copies that is beside computations; (iv) the peak.
 
 # %%
-FIGURE9 = {"hfta": GREY, "mu-two": BLUE, "capuchin": ORANGE, "recompute-only": PURPLE}
+FIGURE9 = {
+    method: STYLES[method].colour for method in ("hfta", "mu-two", "capuchin", "recompute-only")
+}
 
 
 def figure9_row(network: str, method: str, count: int) -> dict[str, object]:
@@ -1328,10 +1328,8 @@ def draw_held(table: pd.DataFrame, rate: int) -> Figure:
         axes.fill_between(points["held"], points["possible"], top, color=LIGHT_GREY, linewidth=0)
         axes.axhline(1, color=GREY, linewidth=0.8)
         axes.axhline(3, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-        for column, label, colour, marker in (
-            ("mu-two over hfta", "mu-two", BLUE, "o"),
-            ("charged", "mu-two-both-ways", GREEN, "^"),
-        ):
+        for column, label in (("mu-two over hfta", "mu-two"), ("charged", "mu-two-both-ways")):
+            colour, marker = STYLES[label]
             axes.plot(
                 points["held"],
                 points[column],

@@ -37,21 +37,22 @@ from matplotlib.figure import Figure
 
 import jettison as jt
 from jettison.studies.checkout_folder import checkout_folder
+from jettison.studies.comparison.method_style import method_styles
 from jettison.studies.kept_rows import KeptRows
 
-COLOURS = {
-    "local-search": "#000000",
-    "best-split": "#0072B2",
-    "l2l-recompute": "#009E73",
-    "zero-infinity": "#56B4E9",
-    "zero-offload": "#E69F00",
-    "fsdp": "#CC79A7",
-    "recompute-all": "#D55E00",
-    "offload-activations": "#F0E442",
-    "offload-all": "#8C564B",
-}
-MARKERS = dict(zip(COLOURS, "oDv^s<PX*", strict=True))
-METHODS = list(COLOURS)
+METHODS = [
+    "local-search",
+    "best-split",
+    "l2l-recompute",
+    "zero-infinity",
+    "zero-offload",
+    "fsdp",
+    "recompute-all",
+    "offload-activations",
+    "offload-all",
+]
+# A method looks the same in all pictures.
+STYLES = method_styles()
 PUBLISHED = METHODS[1:]
 KEPT = KeptRows.found("notebooks/_rows")
 MEASURED = checkout_folder("benchmarks") / "one_budget.csv"
@@ -91,7 +92,7 @@ for place, method in enumerate(METHODS):
         lefts,
         fits[f"{method}_s"] / fits["bound_s"],
         width=width,
-        color=COLOURS[method],
+        color=STYLES[method].colour,
         label=method,
     )
 axes.set_xticks(
@@ -151,12 +152,13 @@ def lines(table: pd.DataFrame, column: str, label: str) -> Figure:
     """Draw the time of each method over one column of a table."""
     figure = Figure(figsize=(7, 4.6), layout="constrained")
     axes = figure.subplots()
-    for method, colour in COLOURS.items():
+    for method in METHODS:
+        colour, marker = STYLES[method]
         axes.plot(
             table[column],
             table[method],
             color=colour,
-            marker=MARKERS[method],
+            marker=marker,
             markersize=6,
             markeredgecolor="white",
             markeredgewidth=0.6,

@@ -30,14 +30,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import jettison as jt
-from jettison.schedules.core.picture_style import BLUE, GREY, LIGHT_GREY, ORANGE, VERMILION
+from jettison.schedules.core.picture_style import GREY, LIGHT_GREY, ORANGE
 from jettison.studies.checkout_folder import checkout_folder
+from jettison.studies.comparison.method_style import method_styles
 from jettison.studies.planner_plans import TorchBudgets, plan_by_rule
 from jettison.studies.recorded_planners import PlanRow, RecordedStudy
 from jettison.studies.recorded_steps import Pricing, RecordedSteps
 
 RECORDED = checkout_folder("notebooks/_recorded")
 STUDY = RecordedStudy.read(RECORDED)
+# A method looks the same in all pictures.
+STYLES = method_styles()
+EXACT, TORCH = STYLES["exact"].colour, STYLES["torch-min-cut-dp"].colour
 STEPS = RecordedSteps.read(RECORDED / "planners_graphs.jsonl.gz")
 
 # %% [markdown]
@@ -234,7 +238,7 @@ def draw_planes(pricing: str) -> Figure:
         axes.step(
             *zip(*found, (160, found[-1][1]), strict=True),
             where="post",
-            color=BLUE,
+            color=EXACT,
             lw=1.8,
             label="least time found in this memory",
         )
@@ -242,7 +246,7 @@ def draw_planes(pricing: str) -> Figure:
         axes.plot(
             [100 * plan.peak_bytes / plan.store_all_peak_bytes for plan in plans],
             [overhead(plan, plan.time_ns) for plan in plans],
-            color=VERMILION,
+            color=TORCH,
             marker="o",
             markersize=4,
             lw=0.9,
@@ -372,7 +376,7 @@ def draw_issue() -> Figure:
     """Draw peak and overhead of torch's plans against the budget, beside what is possible."""
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.plot(issue["budget"], issue["peak_mb"], color=VERMILION, marker="o", label="torch.compile")
+    left.plot(issue["budget"], issue["peak_mb"], color=TORCH, marker="o", label="torch.compile")
     left.plot(
         issue["budget"],
         issue["timed_peak_mb"],
@@ -394,11 +398,13 @@ def draw_issue() -> Figure:
     left.set_ylabel("peak (MB)")
     left.set_title("Below 0.15 the peak rises as the budget falls", loc="left", fontsize=10)
     right.vlines(issue["budget"], 0, issue["bound"], color=LIGHT_GREY, lw=9, label="impossible")
+    right.plot(issue["budget"], issue["overhead"], color=TORCH, marker="o", label="torch.compile")
     right.plot(
-        issue["budget"], issue["overhead"], color=VERMILION, marker="o", label="torch.compile"
-    )
-    right.plot(
-        issue["budget"], issue["least"], color=BLUE, marker="o", label="least found in torch's peak"
+        issue["budget"],
+        issue["least"],
+        color=EXACT,
+        marker="o",
+        label="least found in torch's peak",
     )
     right.set_ylim(bottom=0)
     right.set_ylabel("time beyond the step that saves everything (%)")
@@ -512,11 +518,11 @@ def draw_solvers() -> Figure:
             if budget != "0"
             for plan in all_plans(planner, budget, "fused")
         ]
-        axes.plot([0, 40], [0, 40], color=BLUE, lw=1.2)
+        axes.plot([0, 40], [0, 40], color=EXACT, lw=1.2)
         axes.plot(
             [row["least"] for row in rows],
             [row["overhead"] for row in rows],
-            color=VERMILION,
+            color=STYLES[f"torch-min-cut-{word.lower()}"].colour,
             marker="o",
             markersize=4,
             linestyle="",

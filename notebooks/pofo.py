@@ -43,13 +43,8 @@ from jettison.instances.best_profile import origin
 from jettison.instances.catalog import bundled_instances
 from jettison.schedules.core.picture_style import (
     BLACK,
-    BLUE,
-    GREEN,
     GREY,
     LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
 )
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.core.clock import Clock
@@ -62,6 +57,7 @@ from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, plan_reso
 from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_bracket
 from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets
 from jettison.solvers.remat_offload.pofo.program import Recomputation
+from jettison.studies.comparison.method_style import method_styles
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
 
@@ -206,12 +202,10 @@ chains
 # replayed in exact integers.
 
 # %%
+# A method looks the same in all pictures.
 METHODS = {
-    "pofo": (BLUE, "o"),
-    "rotor": (VERMILION, "s"),
-    "offload-only": (GREEN, "^"),
-    "autocapper": (ORANGE, "D"),
-    "opportunist": (PURPLE, "v"),
+    method: method_styles()[method]
+    for method in ("pofo", "rotor", "offload-only", "autocapper", "opportunist")
 }
 SLOTS_OF_OFFLOADING = 800
 

@@ -53,7 +53,6 @@ from jettison.schedules.core.picture_style import (
     GREEN,
     LIGHT_GREY,
     ORANGE,
-    VERMILION,
 )
 from jettison.schedules.weight_offload.cyclic_plot import plot_cycle
 from jettison.solvers.core.clock import Clock
@@ -66,6 +65,7 @@ from jettison.solvers.weight_offload.bounds.any_model import relaxed_bound_ns, s
 from jettison.solvers.weight_offload.greedy.selection import Absence, Choice, select_choices
 from jettison.solvers.weight_offload.rounding import rounded_selections
 from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
+from jettison.studies.comparison.method_style import method_styles
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
 
@@ -314,17 +314,19 @@ def draw_memory(name: str, steps: int) -> Figure:
     offsets = [step / steps for step in range(-3 * steps // 2, 3 * steps // 2 + 1)]
     figure = Figure(figsize=(7.2, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    for method, colour, printed in (
-        ("greedy-no-discount", ORANGE, row.greedy_no_discount_ms),
-        ("greedy", BLUE, row.greedy_ms),
+    styles = method_styles()
+    for method, printed in (
+        ("greedy-no-discount", row.greedy_no_discount_ms),
+        ("greedy", row.greedy_ms),
     ):
+        colour = styles[method].colour
         idle = [idle_ms(solved(name, method, 12, memory_at(name, offset))) for offset in offsets]
         axes.plot(offsets, idle, drawstyle="steps-mid", color=colour, label=method)
         axes.axhline(printed - row.base_ms, color=colour, linestyle=":", label="the paper's")
     idle = [
         idle_ms(solved(name, "margin-sweep", 12, memory_at(name, offset))) for offset in offsets
     ]
-    axes.plot(offsets, idle, color=GREEN, label="margin-sweep")
+    axes.plot(offsets, idle, color=styles["margin-sweep"].colour, label="margin-sweep")
     axes.set_xlabel(f"M - {row.memory_mib} MiB, in blocks")
     axes.set_ylabel("idle time (ms)")
     axes.set_ylim(-20)
@@ -697,11 +699,10 @@ figure
 # %%
 BANDWIDTHS = [0.5, 1, 2, 4, 8, 12]
 SHOWN = ["gpt2-74-b64-table1", "gpt2-38-b32-table1", "bert-96-b64-table1", "bert-96-b32-table1"]
+# A method looks the same in all pictures; the paper's integer program is black.
 LINES = {
-    "l2l": (VERMILION, "s"),
-    "greedy-no-discount": (ORANGE, "D"),
-    "greedy": (BLUE, "o"),
-    "local-search": (GREEN, "^"),
+    method: method_styles()[method]
+    for method in ("l2l", "greedy-no-discount", "greedy", "local-search")
 }
 # Without `local-search`, the paper's three.
 PAPERS_LINES = [method for method in LINES if method != "local-search"]
@@ -901,7 +902,13 @@ def draw_bandwidths(table: pd.DataFrame) -> Figure:
             axes.plot(
                 where, points[method], color=colour, marker=marker, markersize=4, label=method
             )
-        axes.plot(where, points["plan"], color=GREEN, linewidth=1, label="plan")
+        axes.plot(
+            where,
+            points["plan"],
+            color=LINES["local-search"].colour,
+            linewidth=1,
+            label="plan",
+        )
         ilp_line = {"color": BLACK, "linewidth": 1}
         axes.plot(where, points["paper-milp"], linestyle="--", **ilp_line)
         axes.plot(

@@ -130,7 +130,7 @@ def largest_batch(
     options: SolveOptions | None = None,
     params: ParamsGiven | None = None,
 ) -> LargestBatch:
-    """Search for the largest batch whose step costs at most some forward passes more.
+    """Search for the largest batch whose overhead is at most some forward passes.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ def largest_batch(
         Makes the problem of a batch, on a `Graph` with marks of the backward pass or on a `Chain`;
         all in the same memory, and of a model that grows with its batch.
     most
-        The largest batch to ask about.
+        The largest batch to try.
     extra_passes
-        How many forward passes a step may take more than without recomputation, from 0.
+        Largest overhead of a step, in forward passes, from 0.
     method
         Name of the method; None for the problem's default.
     options

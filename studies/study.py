@@ -212,7 +212,7 @@ def _cells(grid: object, folder: Path, place: str) -> list[Cell]:
     _check_fields(grid, _GRID_FIELDS)
     problems = values_of(grid, "problem", str)
     if not problems:
-        raise InputError("nothing says which", field="problem", expected="name a problem")
+        raise InputError("is missing", field="problem", expected="name a problem")
     for problem in problems:
         checked_by(find_kind, problem, "problem")
     instances = [
@@ -396,7 +396,7 @@ def _transfers(grid: Mapping[str, Any]) -> list[str]:
     for value in values:
         if value not in set(Transfers):
             raise InputError(
-                f"{value!r}", field="transfers", expected=f"choose of {', '.join(Transfers)}"
+                f"{value!r}", field="transfers", expected=f"choose one of {', '.join(Transfers)}"
             )
     return values
 

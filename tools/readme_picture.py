@@ -12,13 +12,14 @@ import matplotlib
 from matplotlib.figure import Figure
 
 import jettison as jt
+from docs.site_pages.theme_colours import method_colours
 from jettison.schedules.core.replay import Replay
 
-INSTANCE, MEMORY = "bert-base-b16-512-h200", "50%"
+INSTANCE, MEMORY, METHOD = "bert-base-b16-512-h200", "50%", "unrestricted"
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "_static"
 _STYLES = {
-    "light": {"text": "#1a1a1a", "grid": "#e3e3e3", "plan": "#0072B2", "all": "#999999"},
-    "dark": {"text": "#dedede", "grid": "#3a3a3a", "plan": "#56B4E9", "all": "#888888"},
+    "light": {"text": "#1a1a1a", "grid": "#e3e3e3", "all": "#999999"},
+    "dark": {"text": "#dedede", "grid": "#3a3a3a", "all": "#888888"},
 }
 _GB = 1e9
 _MS = 1e6
@@ -36,7 +37,7 @@ def main() -> None:
     chain = jt.load(INSTANCE)
     assert isinstance(chain, jt.Chain)
     everything = jt.solve(jt.RematChain(chain, "100%"), method="store-all")
-    plan = jt.solve(jt.RematChain(chain, MEMORY), method="unrestricted")
+    plan = jt.solve(jt.RematChain(chain, MEMORY), method=METHOD)
     assert isinstance(everything.replay, Replay)
     assert isinstance(plan.replay, Replay)
     assert plan.lower_bound_ns is not None
@@ -56,7 +57,7 @@ def main() -> None:
             axes.step(
                 *curve(plan.replay),
                 where="post",
-                color=colours["plan"],
+                color=method_colours(style)[METHOD],
                 linewidth=2,
                 label=f"in {MEMORY}: {slower:.1%} slower, and no schedule is below {least:.1%}",
             )

@@ -61,7 +61,7 @@ def compare(
         typer.Option(
             "--certify",
             help="Certify the best bound of each memory, and show it beside the bounds of the "
-            "methods. The search for each certificate has the time limit of a method for itself.",
+            "methods. Each search for a certificate has as much time as a method.",
         ),
     ] = False,
     plot: Annotated[
@@ -76,7 +76,7 @@ def compare(
     """Run every method, side by side.
 
     Each row is judged against the best bound that any method proved in its memory for the class of
-    its schedule. Gaps are shares of the overhead that are open.
+    its schedule. A gap is the share of the overhead that is not proved necessary.
 
     Example: jettison compare remat-chain opt-350m-b4-a100-40 --memory 20%,30%,50% --plot curve.png
     """

@@ -48,21 +48,21 @@ def largest_batch_command(
         typer.Option(
             "--extra-passes",
             metavar="X",
-            help="Forward passes that a step may take more than without recomputation.",
+            help="Largest overhead of a step, in forward passes.",
         ),
     ] = "1",
     most: Annotated[
-        int, typer.Option("--most", metavar="B", help="The largest batch to ask about.")
+        int, typer.Option("--most", metavar="B", help="The largest batch to try.")
     ] = LARGEST_BATCH,
     method: MethodOption = None,
     json: JsonOption = False,
 ) -> None:
     """Find the largest batch of a network that a memory allows at a bounded cost.
 
-    A batch counts if the time of its step exceeds that without recomputation by one forward pass at
-    most, or as many as --extra-passes says. Beside the largest batch found stands the smallest one
-    that is proved impossible. The networks are those of `jettison generate training-graph`; their
-    parameters take no part of the memory: of a card say with --resident what they take.
+    A batch counts if its step takes at most one forward pass longer than without recomputation, or
+    --extra-passes of them. The last line has the largest batch found and the smallest one that is
+    proved impossible. The networks are those of `jettison generate training-graph`; their
+    parameters are not counted: give their bytes with --resident if the memory is a card.
 
     Examples: jettison largest-batch vgg-19 --memory 14GiB; jettison largest-batch vgg-19 --card
     v100-16 --resident 1600MiB

@@ -13,10 +13,10 @@ from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
     CardOption,
+    ExportedProblemName,
     InstanceName,
     JsonOption,
     MemoryOption,
-    ProblemName,
     ResidentOption,
     checked_output,
 )
@@ -27,7 +27,7 @@ from jettison.solvers.milp.export import export_choice, model_choice
 
 
 def export(
-    problem: ProblemName,
+    problem: ExportedProblemName,
     instance: InstanceName,
     output: Annotated[
         Path,
@@ -69,7 +69,8 @@ def export(
     intervals: Annotated[
         int | None,
         typer.Option(
-            metavar="C", help="For retention-intervals: most computations of a node; by default 2."
+            metavar="C",
+            help="For retention-intervals: how often a node is computed at most; 2 by default.",
         ),
     ] = None,
     json: JsonOption = False,
@@ -80,15 +81,19 @@ def export(
     graph first. checkmate and residency are exact for staged schedules; checkmate-unpartitioned
     allows other orders as well; restricted and retention-intervals forbid some staged schedules;
     frontier, cut-closure, windowed-frontier and single-cut are relaxations.
-    weight-offload is written as the MILP that bounds its time, in its corrected form, or as the
-    exact MILP over events: for the least period up to that of l2l, or without-idle as the question
-    whether a step without waiting exists; strengthened with valid inequalities.
-    remat-sharding is written as KIWI's reduced problem, with strategies and recomputations as its
-    only integers or in the paper's rows, as kiwi-elementwise, with all of its rows of memory, or as
-    KIWI's full problem, for a dozen operators or two.
-    kiwi-reduced-quadratic and kiwi-full-quadratic are both problems as the paper writes them, with
-    products of columns, for SCIP, Gurobi and others; .nl comes with the names of rows and columns
-    in .row and .col beside it.
+
+    weight-offload is written as the paper's MILP, corrected, which bounds the time of a step, or as
+    the exact MILP over events, which minimizes its period; the forms without-idle ask whether a
+    step without waiting exists, the strengthened ones have valid inequalities.
+
+    training-chain and remat-offload-graph are written as the models of their bounds (cycle-bound,
+    first-starts), remat-offload-graph also as POET's integer program.
+
+    remat-sharding is written as KIWI's reduced problem, in which only strategies and
+    recomputations are integers (kiwi-reduced) or with the rows of the paper
+    (kiwi-reduced-printed); with every row of memory (kiwi-elementwise); or as KIWI's full problem,
+    for 12 to 24 operators. The quadratic forms have products of columns, as in the paper, for SCIP,
+    Gurobi and others; a .nl file comes with the names of rows and columns in .row and .col.
 
     Example: jettison export remat-graph resnet18-graph-b8-64-cpu --memory 60% -o
     model.mps.gz

@@ -64,7 +64,9 @@ def export_policy(
             " or one of the zoo, as `jettison profile` takes them. torch-sac needs a model.",
         ),
     ],
-    target: Annotated[PolicyTarget, typer.Option("--to", help="What follows the policy.")],
+    target: Annotated[
+        PolicyTarget, typer.Option("--to", help="The interface that the policy is for.")
+    ],
     output: Annotated[
         Path,
         typer.Option(
@@ -86,8 +88,8 @@ def export_policy(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A schedule of the graph to export as it is, if a policy can say it; by default "
-            "the best policy is searched for.",
+            help="A schedule of the graph to export as it is, if a policy can express it; by "
+            "default the best policy is searched for.",
         ),
     ] = None,
     regions: Annotated[
@@ -114,7 +116,7 @@ def export_policy(
     rates: RatesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what a framework is to save of a training step, the best that its policies can say.
+    """Write the fastest policy of saving and recomputing that a framework can follow.
 
     torch-sac: eager selective checkpointing of modules, one decision for each operator call.
     joint-graph, torch-knapsack, torchtitan: marks on the nodes of a joint graph, for PyTorch's
@@ -123,9 +125,9 @@ def export_policy(
     jettison.jax.traced_graph makes of it, or from one whose nodes have the names that
     checkpoint_name gives to their values. With --bandwidth, values may move to the host and back,
     beside computations that do not wait for them.
-    With --card, what is resident is taken off it: weights, gradients, states and the context.
-    Time and peak are those of the step that follows, by the replay. Where the time limit ended the
-    search, the best policy so far is written, and the exit status is 4.
+    With --card, weights, gradients, states and the context of CUDA are subtracted from its memory.
+    Time and peak are those of a step that follows the policy, by the replay. If the time limit ends
+    the search, the best policy so far is written, and the exit status is 4.
 
     Examples: jettison export-policy small:build --memory 80% --to torch-sac -o sac.py;
     jettison export-policy gpt2-tiny-graph-b4-64-cpu --memory 80% --to joint-graph -o joint.py;
@@ -153,7 +155,7 @@ def export_policy(
         )
     if target is PolicyTarget.JAX and is_model:
         raise InputError(
-            f"{source!r} is no graph",
+            f"{source!r} is not a graph",
             field="source",
             expected="save what `jettison.jax.traced_graph(loss, *arguments)` returns, and give "
             "its file",
@@ -255,7 +257,7 @@ def _sac(
 ) -> tuple[RematGraph, Policy | NoSavedCalls]:
     if model is None:
         raise InputError(
-            f"{source!r} is no model, and a graph does not say which calls are of which module",
+            f"{source!r} is not a model, and a graph does not say which calls are of which module",
             field="source",
             expected="write module:function, as for `jettison profile`",
         )

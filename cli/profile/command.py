@@ -212,7 +212,7 @@ def profile(
     from there when the same command is given again; with another target, device or version it
     starts again.
 
-    Example: jettison profile gpt2 --kind chain --batch 1 --set depth=2 -o gpt2.json
+    Example: jettison profile gpt2-tiny --kind chain --batch 1 --input 64 -o tiny.json
     """
     checked_output(output)
     if rates is not None and costs is Costs.MEASURED:

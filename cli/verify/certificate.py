@@ -206,5 +206,5 @@ def _compare(field: str, stated: int | None, given: int, unit: str, source: str)
             f"the certificate is about {stated} {unit}, and --{field} is {given} {unit}",
             field=field,
             source=source,
-            expected="give what it is about, or leave the option out",
+            expected="give the value in the certificate, or leave the option out",
         )

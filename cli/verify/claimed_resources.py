@@ -106,5 +106,5 @@ def _compare(field: str, claimed: str, given: str) -> None:
         raise InputError(
             f"the schedule was made for {claimed}, and --{field} is {given}",
             field=field,
-            expected="give what it was made for, or leave the option out",
+            expected="give the value that it was made for, or leave the option out",
         )

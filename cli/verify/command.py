@@ -67,7 +67,7 @@ def verify(
     --bandwidth is given, the certificate must be about it. A schedule names its instance by a hash;
     it is replayed, in --memory if that is given. In a folder every byte is checked: a file that is
     missing, added or changed is an error. Every file is checked; the exit status is 0 if everything
-    holds, 5 if only time was lacking, else 2.
+    holds, 5 if only the time ran out, else 2.
 
     Example: jettison verify bound.cert.gz mine.json --memory 50%
     """
@@ -118,7 +118,7 @@ def _findings(path: Path, instances: list[str], resources: Resources) -> Finding
             raise InputError(
                 "this is neither a file nor a folder",
                 source=str(path),
-                expected="write what a pipe or a device holds to a file first",
+                expected="save its content as a file first",
             )
         if stat.S_ISREG(mode) and is_certificate(path):
             yield verify_certificate(path, instances, resources)

@@ -111,7 +111,7 @@ def _read_index(path: Path) -> tuple[dict[str, Any], str]:
         raise _not_plain(path)
     if not path.exists():
         raise InputError(
-            f"the folder has no {INDEX}: it is no set of instances",
+            f"the folder has no {INDEX}: it is not a set of instances",
             source=str(path.parent),
             expected="name the files in it, certificates and schedules, one by one",
         )

@@ -11,18 +11,21 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from jettison.schedules.core.picture_style import VERMILION
 from jettison.studies.recorded_planners import RecordedStudy
 from jettison.studies.recorded_steps import RecordedSteps
+
+from .theme_colours import method_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BUDGET = "0.3"
 _PRICING = "fused"
+# The methods whose colours the points have.
+_BEST, _TORCH = "exact", "torch-min-cut-dp"
 _STYLES = {
-    "light": {"text": "#1a1a1a", "grid": "#e3e3e3", "best": "#0072B2", "line": "#c9c9c9"},
-    "dark": {"text": "#dedede", "grid": "#3a3a3a", "best": "#56B4E9", "line": "#5a5a5a"},
+    "light": {"text": "#1a1a1a", "grid": "#e3e3e3", "line": "#c9c9c9"},
+    "dark": {"text": "#dedede", "grid": "#3a3a3a", "line": "#5a5a5a"},
 }
 
 
@@ -40,7 +43,7 @@ def write(root: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows = compared(root / "notebooks" / "_recorded")
     for style, colours in _STYLES.items():
-        _draw(rows, colours, folder / f"planners-{style}.svg")
+        _draw(rows, colours | method_colours(style), folder / f"planners-{style}.svg")
 
 
 def compared(recorded: Path) -> list[Compared]:
@@ -87,7 +90,7 @@ def _draw(rows: list[Compared], colours: dict[str, str], path: Path) -> None:
             places,
             [row.bound for row in rows],
             [row.least for row in rows],
-            color=colours["best"],
+            color=colours[_BEST],
             linewidth=2,
             linestyle=":",
             zorder=1,
@@ -95,14 +98,14 @@ def _draw(rows: list[Compared], colours: dict[str, str], path: Path) -> None:
         axes.scatter(
             [row.least for row in rows],
             places,
-            color=colours["best"],
+            color=colours[_BEST],
             label="least time in the same peak, proved (dotted: not settled)",
             zorder=2,
         )
         axes.scatter(
             [row.plan for row in rows],
             places,
-            color=VERMILION,
+            color=colours[_TORCH],
             marker="D",
             s=26,
             label=f"torch's partitioner, activation_memory_budget={BUDGET}",

@@ -82,6 +82,21 @@ EXAMPLES = {
         shows="A step of AlexNet: each row is a stage of the step, and says which values are "
         "computed in it, computed again, or kept.",
     ),
+    "remat-offload-graph": Example(
+        instance="gpt2-tiny-graph-b4-64-cpu",
+        resources={"memory": "60%", "bandwidth": "2GB/s"},
+        method="greedy",
+        shows="A step of a small GPT-2: values leave for the host during the forward pass, and "
+        "come back before the backward operators that read them.",
+    ),
+    "remat-arena": Example(
+        instance="gpt2-tiny-graph-b4-64-cpu",
+        resources={"memory": "80%"},
+        method="replan",
+        is_grid=True,
+        shows="A step of a small GPT-2 in one block of memory: each rectangle is a value or a "
+        "workspace, at its address for as long as it lives.",
+    ),
     "remat-sharding": Example(
         instance="mlp-26-mesh2x4",
         resources={"memory": "60%"},

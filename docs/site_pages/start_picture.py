@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jettison as jt
-from jettison.schedules.core.picture_style import tint
-from jettison.studies.comparison.method_style import method_styles
+
+from .theme_colours import method_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,8 +25,6 @@ _STYLES = {
     "light": {"text": "#1a1a1a", "grid": "#e3e3e3", "band": "#bcd9ec"},
     "dark": {"text": "#dedede", "grid": "#3a3a3a", "band": "#25465a"},
 }
-# Share of a method's colour on a dark page; the rest is white.
-_ON_DARK = 0.6
 
 
 def write(folder: Path) -> None:
@@ -34,7 +32,7 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     curves = _curves()
     for style, colours in _STYLES.items():
-        _draw(curves, colours, folder / f"start-{style}.svg")
+        _draw(curves, colours | method_colours(style), folder / f"start-{style}.svg")
 
 
 def _curves() -> dict[str, list[tuple[int, float]]]:
@@ -60,15 +58,11 @@ def _draw(curves: dict[str, list[tuple[int, float]]], colours: dict[str, str], p
     with matplotlib.rc_context({"svg.hashsalt": "jettison", "font.size": 11}):
         figure = Figure(figsize=(7, 5.2), layout="constrained")
         axes = figure.add_subplot()
-        # A method has its colour in all pictures.
-        methods = {name: method.colour for name, method in method_styles().items()}
-        if path.stem.endswith("dark"):
-            methods = {name: tint(colour, _ON_DARK) for name, colour in methods.items()}
         for method in _BASELINES:
             axes.step(
                 *zip(*curves[method], strict=True),
                 where="post",
-                color=methods[method],
+                color=colours[method],
                 label=method,
             )
         best, bound = dict(curves[_BEST]), dict(curves["cut-bound"])
@@ -84,7 +78,7 @@ def _draw(curves: dict[str, list[tuple[int, float]]], colours: dict[str, str], p
         axes.step(
             *zip(*curves[_BEST], strict=True),
             where="post",
-            color=methods[_BEST],
+            color=colours[_BEST],
             linewidth=2.5,
             label=_PROVED[0],
         )

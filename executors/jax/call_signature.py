@@ -148,7 +148,7 @@ def _aval(leaf: Any, text: str) -> Any:
         aval = jax.typeof(leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf))
     except TypeError:
         raise InputError(
-            f"{leaf!r} is no array",
+            f"{leaf!r} is not an array",
             field=text,
             expected="give arrays and numbers, and name other arguments in static_argnums",
         ) from None

@@ -53,13 +53,13 @@ from jettison.torch.checkpointed_sequential import CheckpointedSequential, Predi
 from jettison.torch.checkpointed_step import CheckpointedStep
 from jettison.torch.compiled import compiled, partitioner
 from jettison.torch.errors import ExecutionError
+from jettison.torch.graph_steps.program import StepProgram, trace_step_program
 from jettison.torch.one_budget.train import train_in_one_budget
 from jettison.torch.one_budget.trainer import OneBudgetTrainer
 from jettison.torch.policies.selective_checkpoint import (
     SelectiveCheckpoint,
     checkpoint_selective_optimal,
 )
-from jettison.torch.step_program import StepProgram, trace_step_program
 
 if TYPE_CHECKING:
     from jettison.torch.policies.annotated_partitioner import AnnotatedPartitioner

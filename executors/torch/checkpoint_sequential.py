@@ -23,10 +23,10 @@ from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.solve import solve
+from jettison.torch.chain_steps.held_input import with_input, without_input
+from jettison.torch.chain_steps.step_chain import step_chain
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Loss
-from jettison.torch.held_input import with_input, without_input
 from jettison.torch.no_schedule import no_schedule_error
-from jettison.torch.step_chain import step_chain
 
 
 def checkpoint_sequential_optimal(

@@ -14,8 +14,8 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.solve import solve
 from jettison.torch.checkpointed_step import CheckpointedStep
+from jettison.torch.graph_steps.program import Loss, StepProgram, trace_step_program
 from jettison.torch.no_schedule import no_schedule_error
-from jettison.torch.step_program import Loss, StepProgram, trace_step_program
 
 
 def checkpoint_step_optimal(

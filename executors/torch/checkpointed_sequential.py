@@ -26,12 +26,12 @@ from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.registry import kind_of
 from jettison.torch.accepted_replay import accepted_replay
+from jettison.torch.chain_steps.plan import ExecutionPlan, Movement
+from jettison.torch.chain_steps.run import RunStage, ScheduleRun
+from jettison.torch.chain_steps.step_chain import StepChain
+from jettison.torch.chain_steps.step_rise import step_rise_bytes
 from jettison.torch.errors import Uncopied
-from jettison.torch.execution_plan import ExecutionPlan, Movement
-from jettison.torch.schedule_run import RunStage, ScheduleRun
 from jettison.torch.stage_modules import StageModules
-from jettison.torch.step_chain import StepChain
-from jettison.torch.step_rise import step_rise_bytes
 
 Loss = Callable[..., Tensor]
 
@@ -48,10 +48,10 @@ class Prediction:
         Memory without parameters, their gradients and buffers; the input included. The plan keeps
         this much free, and besides it the gradients of all parameters that a step makes.
     rise_bytes
-        What a step by a chain schedule will take at its peak beyond what is there when it begins,
-        which the input is: with new gradients, as they come, and by what was measured of each
-        operation (`jettison.torch.step_rise`). None with transfers, or if the chain was measured
-        by another version.
+        What a step by a chain schedule will take at its peak beyond what is there when it begins;
+        the input is there already. New gradients count, as they come, and what was measured of each
+        operation (`jettison.torch.chain_steps.step_rise`). None with transfers, or if the chain was
+        measured by another version.
     """
 
     time_ns: int

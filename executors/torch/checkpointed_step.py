@@ -17,9 +17,9 @@ from jettison.torch.actions.step_actions import StepActions
 from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.checkpointed_sequential import Prediction
 from jettison.torch.errors import Uncopied
-from jettison.torch.graph_plan import GraphPlan
-from jettison.torch.graph_run import GraphRun, StepTensors, accumulate
-from jettison.torch.step_program import StepProgram
+from jettison.torch.graph_steps.plan import GraphPlan
+from jettison.torch.graph_steps.program import StepProgram
+from jettison.torch.graph_steps.run import GraphRun, StepTensors, accumulate
 
 
 class StepRun(Protocol):

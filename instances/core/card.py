@@ -1,4 +1,4 @@
-"""Card: a device of so many bytes, some of which are resident whatever the plan."""
+"""Card: the bytes of a device, some of which are resident and in no plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ResidentSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """Resident bytes that are taken off a card where nobody says how many there are.
+    """Resident bytes of a card, and where the number comes from.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Card: the memory of a device, less what is resident on it whatever the plan.
+    """Card: the memory of a device, less the resident bytes that no plan can use.
 
     What is left is the memory limit of the problem. Resident are the context of CUDA, and whatever
     the problem does not plan: for recomputation on chains and graphs weights, their gradients and

@@ -38,7 +38,7 @@ class Transfers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FullDuplex:
-    """Link of which one direction does not slow down the other."""
+    """Link whose two directions do not slow each other down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Link:
             total = checked_amount(self.duplex.bytes_per_s, "bandwidth", "bytes per second")
             if not self.bytes_per_s <= total <= 2 * self.bytes_per_s:
                 raise InputError(
-                    f"a total of {total} bytes per second beside {self.bytes_per_s} each way",
+                    f"a total of {total} bytes per second, with {self.bytes_per_s} each way",
                     field="bandwidth",
                     expected="write a total from the rate of one direction, which is half-duplex, "
                     "to twice that rate, which is full-duplex",

@@ -82,7 +82,7 @@ def family_of(name: str | None, answer: str | None) -> Family:
     if name is None:
         if answer is None:
             raise InputError(
-                "nothing says which instances",
+                "neither an answer nor a family is given",
                 field="answer",
                 expected="write --answer yes or no, or a --family",
             )

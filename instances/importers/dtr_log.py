@@ -117,7 +117,7 @@ class _Line:
             raise error.within(prefix=field) from None
         if not isinstance(entry, dict) or not isinstance(entry.get("INSTRUCTION"), str):
             raise InputError(
-                f"{text[:40]!r} is no instruction",
+                f"{text[:40]!r} is not an instruction",
                 field=field,
                 expected='write one object a line, with "INSTRUCTION" and what belongs to it',
             )
@@ -140,7 +140,7 @@ class _Line:
     def texts(self, key: str) -> list[str]:
         value = self.given(key, "write a list of names")
         if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise self.error(key, f"{str(value)[:40]!r} is no list of names", "write one")
+            raise self.error(key, f"{str(value)[:40]!r} is not a list of names", "write one")
         return value
 
     def whole(self, key: str) -> int:
@@ -153,12 +153,14 @@ class _Line:
         """Return positions in a list of names, each once."""
         value = self.given(key, "write positions in ARGS")
         if not isinstance(value, list):
-            raise self.error(key, f"{str(value)[:40]!r} is no list", "write positions in ARGS")
+            raise self.error(key, f"{str(value)[:40]!r} is not a list", "write positions in ARGS")
         places = [self._whole(entry, key) for entry in value]
         for place in places:
             if not 0 <= place < len(among) or places.count(place) > 1:
                 raise self.error(
-                    key, f"{place} stands twice or is no argument", "write positions in ARGS, once"
+                    key,
+                    f"{place} is listed twice or is not an argument",
+                    "write positions in ARGS, once",
                 )
         return places
 
@@ -286,7 +288,7 @@ class _Reader:
         if name not in self.value_of:
             raise line.error(
                 key,
-                f"{name[:40]!r} is no name that is in use",
+                f"{name[:40]!r} is not a name that is in use",
                 "give the log from START on, complete",
             )
         return self.value_of[name]
@@ -327,5 +329,5 @@ def _follower(rest: Iterator[_Line], line: _Line, instruction: str, name: str) -
         return following.amount("MEMORY", "bytes")
     place = following.whole("ALIAS")
     if place < -1:
-        raise following.error("ALIAS", f"{place} is no argument", "write a position, or -1")
+        raise following.error("ALIAS", f"{place} is not an argument", "write a position, or -1")
     return place

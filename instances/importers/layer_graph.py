@@ -247,7 +247,7 @@ def _layer(forward: _Node, backward: _Node, sizes: Mapping[int, int]) -> Layer:
         )
     if forward.identifier not in sizes:
         raise InputError(
-            "no edge says how large its value is",
+            "no edge has the size of its value",
             field=forward.field,
             expected="give every node an edge",
         )

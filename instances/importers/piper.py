@@ -241,7 +241,9 @@ def _inputs(document: Any, nodes: Mapping[int, _Node]) -> dict[int, set[int]]:
         for end in (source, target):
             if end not in nodes:
                 raise InputError(
-                    f"{end} is no node", field=f"edges[{at}]", expected="name a node of this file"
+                    f"{end} is not a node",
+                    field=f"edges[{at}]",
+                    expected="name a node of this file",
                 )
         inputs[target].add(source)
     return inputs

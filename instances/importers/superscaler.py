@@ -148,9 +148,9 @@ def _repeated(groups: list[_Group], layers: int | None) -> list[_Group]:
 def _copies(layer: list[_Group], layers: int | None) -> list[_Group]:
     if layers is None:
         raise InputError(
-            "the profile has one layer of each kind, and not how many there are",
+            "the profile has one layer of each kind, but not how many layers there are",
             field="layers",
-            expected="say how many (--layers 24)",
+            expected="give the number of layers (--layers 24)",
         )
     check_range("layers", layers, 1, MOST_LAYERS)
     written, read = layer[-1].last.output_bytes, layer[0].first.input_bytes

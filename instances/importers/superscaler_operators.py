@@ -53,13 +53,13 @@ def read_operators(text: str) -> list[Operator]:
     Raises
     ------
     InputError
-        If the header is another, a row has more or fewer columns, a value is not a number or that
+        If the header differs, a row has more or fewer columns, a value is not a number or that
         of a failed run, an operator stands twice, or there is none; the field is the line.
     """
     lines = text.splitlines()
     if not lines or tuple(lines[0].strip().split(",")) != _COLUMNS:
         raise InputError(
-            "the header is another", field="line 1", expected=f"write {','.join(_COLUMNS)}"
+            "the header differs", field="line 1", expected=f"write {','.join(_COLUMNS)}"
         )
     operators: dict[str, Operator] = {}
     for number, line in enumerate(lines[1:], start=2):

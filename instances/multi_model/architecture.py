@@ -113,7 +113,7 @@ class Architecture:
             found = self._feature_map_place.get(source)
             if found is None or source in tensor.sources[:position]:
                 raise InputError(
-                    f"{source!r} is no feature map" if found is None else f"{source!r} again",
+                    f"{source!r} is not a feature map" if found is None else f"{source!r} again",
                     field=f"{where}.sources[{position}]",
                     expected="name each feature map that it is computed from once",
                 )

@@ -38,7 +38,7 @@ def chain_of_table(
     for column in table.columns:
         if column not in _FIELDS:
             raise InputError(
-                f"{column!r} is no field of a stage",
+                f"{column!r} is not a field of a stage",
                 field="columns",
                 expected=f"{suggestion(str(column), _FIELDS)}choose among {', '.join(_FIELDS)}",
             )

@@ -82,7 +82,7 @@ def graph_memory_bytes(chain: Chain, memory_bytes: int) -> int:
 
 
 def chain_to_graph(chain: Chain) -> Graph:
-    r"""Return the graph of the construction above, with :math:`4N - 1` nodes.
+    r"""Return a chain as a graph whose schedules have the same costs: :math:`4N - 1` nodes.
 
     The nodes are called ``F3 name``, ``S3 name``, ``A3 name`` and ``B3 name`` after stage 3. The
     order is :math:`F_1, S_1, A_1, \dots, F_N, S_N, B_N, \dots, B_1`; only the last are backward.

@@ -58,7 +58,7 @@ def _node(name: str, attributes: Mapping[str, Any], inputs: list[str]) -> Node:
     for attribute in attributes:
         if attribute not in _FIELDS:
             raise InputError(
-                f"{attribute!r} is no field of a node",
+                f"{attribute!r} is not a field of a node",
                 field=f"nodes[{name!r}]",
                 expected=f"{suggestion(str(attribute), _FIELDS)}choose among {', '.join(_FIELDS)}",
             )

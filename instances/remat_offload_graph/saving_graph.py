@@ -48,7 +48,7 @@ def saves_only_outputs(chain: Chain) -> bool:
 
 
 def saving_graph(chain: Chain) -> Graph:
-    r"""Return the graph of the construction above, with :math:`2N + 1` nodes.
+    r"""Return a chain as a graph in which every forward operation saves: :math:`2N + 1` nodes.
 
     Raises
     ------

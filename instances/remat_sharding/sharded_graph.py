@@ -113,7 +113,7 @@ class ShardedGraph(InstanceDocument):
         leader = self.position_of.get(operator.follows, position)
         if leader >= position:
             raise InputError(
-                f"{operator.follows!r} is no operator before {operator.name!r}",
+                f"{operator.follows!r} is not an operator before {operator.name!r}",
                 field=f"operators[{position}].follows",
                 expected="name an operator before this one",
             )

@@ -232,7 +232,7 @@ class TensorProgram(InstanceDocument):
             ):
                 if name not in shapes:
                     raise InputError(
-                        f"{name!r} is no operation before {operation.name!r}",
+                        f"{name!r} is not an operation before {operation.name!r}",
                         field=f"operations[{position}].operands[{place}]",
                         expected="list every operation after what it reads",
                     )

@@ -35,13 +35,13 @@ def checked_operations(
     names = " or ".join(kind.__name__ for kind in kinds)
     if isinstance(operations, str) or not isinstance(operations, Iterable):
         raise InputError(
-            f"{operations!r} is no sequence", field=field, expected=f"give a tuple of {names}"
+            f"{operations!r} is not a sequence", field=field, expected=f"give a tuple of {names}"
         )
     checked = tuple(operations)
     for place, operation in enumerate(checked):
         if not isinstance(operation, kinds):
             raise InputError(
-                f"{operation!r} is no operation of this schedule",
+                f"{operation!r} is not an operation of this schedule",
                 field=f"{field}[{place}]",
                 expected=f"give a {names}",
             )

@@ -57,7 +57,7 @@ def lazy_computations(
     for node in sorted(again):
         if not 0 <= node < len(graph) or graph.operators[node] != node or is_late(graph, node):
             raise InputError(
-                f"position {node} is no operator of the forward pass",
+                f"position {node} is not an operator of the forward pass",
                 field="again",
                 expected="give positions of forward nodes that are no results of others",
             )

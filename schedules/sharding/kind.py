@@ -36,7 +36,7 @@ def _read(document: Mapping[str, Any], graph: StrategyGraph) -> StrategyChoice:
     for node in graph.nodes:
         if node.name not in strategies:
             raise InputError(
-                f"nothing says which strategy {node.name!r} has",
+                f"{node.name!r} has no strategy",
                 field="strategies",
                 expected="give a strategy for every node",
             )

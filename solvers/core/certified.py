@@ -143,7 +143,7 @@ def _certified(problem: Problem, column: list[Result], options: SolveOptions) ->
 
 
 def _with_proof(result: Result, valid_for: ScheduleClass) -> Result:
-    """Return a result whose claim that nothing fits rests on the certificate, if this covers it."""
+    """Return a result whose claim that nothing fits is that of the certificate, if it covers it."""
     claim = result.infeasibility
     if claim is None or not valid_for.covers(claim.valid_for):
         return result

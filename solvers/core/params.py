@@ -74,7 +74,7 @@ class Params:
                 raise InputError(
                     "there is no such parameter",
                     field=name,
-                    expected=f"{advice}choose of {', '.join(known) or 'none'}",
+                    expected=f"{advice}choose one of {', '.join(known) or 'none'}",
                 )
         return replace(self, **values)
 

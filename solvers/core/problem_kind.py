@@ -157,8 +157,8 @@ class ProblemKind(Generic[P]):
     picture
         Draws a replay of a schedule, with a title.
     grid
-        Draws the grid of recomputations of a schedule, with a title; None if there is no such
-        picture.
+        Draws a second picture of a schedule, its grid of recomputations say, with a title; None if
+        there is none.
     table
         Returns a table of a schedule, a row for each part; None if there is none.
     printed

@@ -355,7 +355,7 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
     if not any(isinstance(schedule, item.schedule) for item in kind.schedules):
         known = " or ".join(item.schedule.__name__ for item in kind.schedules)
         raise InputError(
-            f"{type(schedule).__name__} is no schedule for {problem.problem}",
+            f"{type(schedule).__name__} is not a schedule for {problem.problem}",
             field="schedule",
             expected=f"{problem.problem} takes a {known}",
         )

@@ -65,7 +65,7 @@ def model_choice(
     files = kind.model_files()
     if formulation is not None and formulation not in files.formulations:
         raise InputError(
-            f"{formulation!r} is no formulation of {problem}",
+            f"{formulation!r} is not a formulation of {problem}",
             field="formulation",
             expected=f"{suggestion(formulation, files.formulations)}choose one of "
             f"{', '.join(files.formulations)}",

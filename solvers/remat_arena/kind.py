@@ -16,6 +16,7 @@ from jettison.solvers.core.resources import Resources
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 def _pose(graph: Graph, resources: Resources) -> RematArena:
@@ -44,6 +45,14 @@ def _printed(replay: ArenaReplay) -> tuple[Sequence[str], Sequence[Sequence[str]
     return printed_memory(replay)
 
 
+def _grid(problem: RematArena, schedule: AddressedSchedule, title: str) -> Figure:
+    from jettison.schedules.remat_arena.address_map import plot_address_map
+
+    return plot_address_map(
+        problem.instance, schedule, title=title, limit_bytes=problem.memory_bytes
+    )
+
+
 REMAT_ARENA = ProblemKind(
     name=RematArena.problem,
     summary=(
@@ -59,4 +68,5 @@ REMAT_ARENA = ProblemKind(
     narrow_class=ScheduleClass.STAGED,
     table=_table,
     printed=_printed,
+    grid=_grid,
 )

@@ -235,7 +235,7 @@ def test_fluid_transfers_can_be_asked_for(terminal: Terminal) -> None:
 def test_a_schedule_with_transfers_is_none_of_a_chain_without_a_link(terminal: Terminal) -> None:
     terminal.json(f"solve remat-offload-chain chain.json {LINK} -o mine.json")
     err = terminal.error("bound remat-chain chain.json --memory 60% --schedule mine.json")
-    assert "schedule: OffloadSchedule is no schedule for remat-chain" in err
+    assert "schedule: OffloadSchedule is not a schedule for remat-chain" in err
 
 
 def test_export_writes_the_integer_program(terminal: Terminal) -> None:

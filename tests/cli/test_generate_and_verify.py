@@ -335,7 +335,7 @@ def test_weight_offload_says_what_the_period_is_and_what_memory_it_takes(
         ("--groups 0 --target 9 --answer yes", "groups: 0; write 1 to 1000"),
         ("--groups 3 --target 8 --answer yes", "target: 8: no three integers"),
         ("--groups 3 --target -8 --answer yes", "target: -8 is negative"),
-        ("--groups 3 --target 99", "answer: nothing says which instances"),
+        ("--groups 3 --target 99", "answer: neither an answer nor a family is given"),
         ("--groups 3 --target 99 --answer perhaps", "answer: 'perhaps'"),
         (
             "--groups 3 --target 99 --answer yes --family residue",

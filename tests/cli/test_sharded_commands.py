@@ -121,7 +121,7 @@ def test_a_linear_model_is_no_nl_file(with_graph: Terminal) -> None:
 def test_a_formulation_of_another_problem_is_bad_input(with_graph: Terminal) -> None:
     words = "export remat-sharding two.json --memory 20B -o model.lp"
     assert (
-        "'checkmate' is no formulation of remat-sharding; choose one of kiwi-reduced"
+        "'checkmate' is not a formulation of remat-sharding; choose one of kiwi-reduced"
         in with_graph.error(f"{words} --formulation checkmate")
     )
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
+from jettison.cli import main as main_module
 from jettison.instances.catalog import save
+from jettison.instances.profilers.profile_warning import ProfileWarning
 from jettison.instances.remat_chain.chain import Chain, Stage
 
 COMMAND = (sys.executable, "-c", "from jettison.cli.main import main; main()")
@@ -35,6 +38,25 @@ def test_a_reader_that_has_left_is_no_error(words: tuple[str, ...]) -> None:
     finally:
         os.close(writing)
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_warning_about_a_profile_is_one_line_and_others_are_as_python_has_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def show(*_: object) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning(ProfileWarning("the load was 9"), ProfileWarning, "file.py", 1)
+            warnings.showwarning(UserWarning("of a library"), UserWarning, "file.py", 2)
+
+    before = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: before.append(str(message)))
+    kept = warnings.showwarning
+    with main_module._plain_warnings():
+        show()
+    assert capsys.readouterr().err == "warning: the load was 9\n"
+    assert before == ["of a library"]
+    assert warnings.showwarning is kept
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no full device")

@@ -148,7 +148,7 @@ def test_a_broken_schedule_ends_with_2_and_every_broken_rule_is_named(weights: T
 def test_a_schedule_of_another_problem_is_refused(weights: Terminal) -> None:
     weights.json("solve remat-chain layers.json --memory 100% -o mine.json")
     err = weights.error(f"bound {ARGUMENTS} --memory 60% --schedule mine.json")
-    assert "schedule: ChainSchedule is no schedule for weight-offload" in err
+    assert "schedule: ChainSchedule is not a schedule for weight-offload" in err
 
 
 def test_solve_draws_the_cycle(weights: Terminal) -> None:

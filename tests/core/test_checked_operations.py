@@ -26,18 +26,20 @@ COMPUTE = jt.remat_graph.GraphOperation(jt.remat_graph.GraphOperationKind.COMPUT
 def test_what_is_no_operation_is_named_by_its_place(
     schedule: Callable[[Any], object], first: object
 ) -> None:
-    with pytest.raises(InputError, match=r"^operations\[1\]: \('F_all', 2\) is no operation"):
+    with pytest.raises(InputError, match=r"^operations\[1\]: \('F_all', 2\) is not an operation"):
         schedule((first, ("F_all", 2)))
 
 
 @pytest.mark.parametrize("given", ["F_all 1", 3])
 def test_what_is_no_sequence_is_refused(given: Any) -> None:
-    with pytest.raises(InputError, match=r"^operations: .* is no sequence; give a tuple of Chain"):
+    with pytest.raises(
+        InputError, match=r"^operations: .* is not a sequence; give a tuple of Chain"
+    ):
         jt.remat_chain.ChainSchedule(given)
 
 
 def test_what_is_no_event_of_a_period_is_named_by_its_place() -> None:
-    with pytest.raises(InputError, match=r"^events\[0\]: \('F', 1, 0\) is no operation"):
+    with pytest.raises(InputError, match=r"^events\[0\]: \('F', 1, 0\) is not an operation"):
         jt.weight_offload.CyclicSchedule(3, (("F", 1, 0),))  # type: ignore[arg-type]
 
 

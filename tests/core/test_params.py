@@ -108,7 +108,7 @@ def test_inherited_parameters_keep_their_meaning_and_their_range() -> None:
         ({"is_quick": 1}, "is_quick: 1; write true or false"),
         (
             {"round": 4},
-            "round: there is no such parameter; write rounds, or choose of rounds, s",
+            "round: there is no such parameter; write rounds, or choose one of rounds",
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_method_without_parameters_takes_none() -> None:
     method = find_method("remat-chain", "store-all")
     assert method.params == NoParams()
     assert method.with_params({}) == method
-    with pytest.raises(InputError, match="slots: there is no such parameter; choose of none"):
+    with pytest.raises(InputError, match="slots: there is no such parameter; choose one of none"):
         method.with_params({"slots": 3})
 
 

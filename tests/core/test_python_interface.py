@@ -189,7 +189,7 @@ def test_a_graph_of_networkx_is_read_with_the_fields_of_nodes(networkx: bool) ->
     ("nodes", "edges", "message"),
     [
         ({"a": {"duration_ns": 1}}, [], r"nodes\['a'\]: there is no output_bytes"),
-        ({"a": {"duration": 1}}, [], r"'duration' is no field of a node; write duration_ns, or"),
+        ({"a": {"duration": 1}}, [], r"'duration' is not a field of a node; write duration_ns, or"),
         ({"a": {"duration_ns": 1, "output_bytes": -1}}, [], r"nodes\['a'\].output_bytes: -1"),
         ({1: {}, "1": {}}, [], "two nodes have the same name"),
         (

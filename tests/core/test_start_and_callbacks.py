@@ -142,7 +142,9 @@ def test_a_start_that_breaks_a_rule_or_would_do_nothing_is_refused() -> None:
         jt.solve(problem, start=full)
     with pytest.raises(InputError, match="start: cut-bound proves a bound and makes no schedule"):
         jt.solve(problem, "cut-bound", start=full)
-    with pytest.raises(InputError, match="schedule: StrategyChoice is no schedule for remat-chain"):
+    with pytest.raises(
+        InputError, match="schedule: StrategyChoice is not a schedule for remat-chain"
+    ):
         jt.solve(problem, start=jt.solve(SHARDING).schedule)
 
 

@@ -148,9 +148,15 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_of_a_command_shows_what_it_prints(commands: Path) -> None:
-    for name in command_outputs.EXAMPLES:
+    assert {path.stem for path in commands.glob("*.rst")} == {
+        "index",
+        *command_outputs.EXAMPLES,
+        *command_outputs.RECORDED,
+    }
+    for name in (*command_outputs.EXAMPLES, *command_outputs.RECORDED):
         page = (commands / f"{name}.rst").read_text(encoding="utf-8")
-        assert f".. code-block:: console\n\n   $ jettison {name.partition(' ')[0]}" in page
+        assert ".. code-block:: console" in page
+        assert f"\n   $ jettison {name}" in page
     bound = (commands / "bound.rst").read_text(encoding="utf-8")
     assert re.search(r"^   certified bound +929.8 ms", bound, re.MULTILINE)
 

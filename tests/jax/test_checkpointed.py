@@ -324,7 +324,7 @@ def test_losses_that_print_or_branch_on_values_are_refused() -> None:
         checkpointed(branches, x, memory="50%")
     with pytest.raises(InputError, match="no number that has a derivative"):
         checkpointed(lambda x: (x > 0).sum(), x, memory="50%")
-    with pytest.raises(InputError, match="'name' is no array"):
+    with pytest.raises(InputError, match="'name' is not an array"):
         checkpointed(lambda x, name: x.sum(), x, "name", memory="50%")
 
 

@@ -154,7 +154,7 @@ def test_the_hash_does_not_depend_on_name_and_origin() -> None:
         (
             ("feature_maps", 1, "sources"),
             ["z"],
-            "feature_maps[1].sources[0]: 'z' is no feature map; name each feature map that it is",
+            "feature_maps[1].sources[0]: 'z' is not a feature map; name each feature map that it",
         ),
         (("feature_maps", 1, "sources"), ["x", "x"], "feature_maps[1].sources[1]: 'x' again; name"),
         (

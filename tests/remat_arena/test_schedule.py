@@ -12,6 +12,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
+from jettison.schedules.remat_arena.address_map import plot_address_map
 from jettison.schedules.remat_arena.buffers import buffers_of, live_peak_bytes
 from jettison.schedules.remat_arena.schedule import AddressedSchedule
 from jettison.schedules.remat_graph.schedule import GraphSchedule
@@ -34,6 +35,22 @@ SCHEDULE = GraphSchedule.from_computations(GRAPH, [0, 1, 2])
 
 def with_offsets(values: tuple[int, ...], workspaces: tuple[int, ...]) -> AddressedSchedule:
     return AddressedSchedule(SCHEDULE.operations, values, workspaces)
+
+
+def test_the_map_shows_each_buffer_at_its_address_for_as_long_as_it_lives() -> None:
+    # a is read by c and stays to the end; b has its value and, for one computation, its workspace.
+    figure = plot_address_map(
+        GRAPH, with_offsets((0, 2, 3), (0, 3, 0)), title="three", limit_bytes=6
+    )
+    values, again, workspaces = (
+        {tuple(path.get_extents().extents.tolist()) for path in group.get_paths()}
+        for group in figure.axes[0].collections
+    )
+    assert values == {(0, 0, 3, 2), (1, 2, 3, 3), (2, 3, 3, 6)}
+    assert again == set()
+    assert workspaces == {(1, 3, 2, 4)}
+    (limit,) = figure.axes[0].lines
+    assert list(limit.get_ydata()) == [6, 6]
 
 
 def random_sequence(graph: Graph, chance: random.Random) -> GraphSchedule:

@@ -40,6 +40,8 @@ NODES = (
 GRAPH = Graph("split", NODES)
 # As they stand in the graph: the operator without a value, and its results.
 RUN = GRAPH.nodes
+# Classes that schedules of these oracles need not be in.
+NARROW = {ScheduleClass.SAVED_OR_ONCE, ScheduleClass.ONCE}
 
 
 def compute(*computations: int) -> GraphSchedule:

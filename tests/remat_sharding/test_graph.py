@@ -106,7 +106,7 @@ def test_strategies_that_do_not_go_together_are_named(
         ((operator("a", "b"),), (), "'b' is not an operator of the graph"),
         ((operator("a", "b"), operator("b", "a")), (), "a -> b -> a|b -> a -> b"),
         ((operator("a", "b"), operator("b")), (), "'b' comes after 'a', which needs it"),
-        ((operator("a", follows="b"), operator("b")), (), "'b' is no operator before 'a'"),
+        ((operator("a", follows="b"), operator("b")), (), "'b' is not an operator before 'a'"),
         (
             (operator("a"), operator("b", follows="a", strategies=strategies_of((1, 0, 1)))),
             (),

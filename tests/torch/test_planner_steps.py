@@ -99,5 +99,7 @@ def test_a_recorded_step_is_the_one_that_is_traced() -> None:
 
 
 def test_a_step_that_is_not_in_the_list_is_named_with_those_that_are() -> None:
-    with pytest.raises(InputError, match=r"'alexnet' is no step of the study; choose from llama-4"):
+    with pytest.raises(
+        InputError, match=r"'alexnet' is not a step of the study; choose from llama-4"
+    ):
         studied_step("alexnet")

@@ -43,3 +43,13 @@ def test_the_table_of_budgets_is_written_from_its_record(tmp_path: Path) -> None
     record = shutil.copy(RECORD, tmp_path / "record.csv")
     write_table(copied, Path(record))
     assert copied.read_text(encoding="utf-8") == text
+
+
+def test_the_recorded_output_of_a_profile_is_what_the_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from docs.site_pages import command_outputs
+
+    monkeypatch.chdir(tmp_path)
+    printed = tuple(command_outputs.shown(line) for line in command_outputs.PROFILED)
+    assert printed == command_outputs.RECORDED["profile"]

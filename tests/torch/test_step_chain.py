@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
 
-from jettison.torch.step_chain import step_chain  # noqa: E402
+from jettison.torch.chain_steps.step_chain import step_chain  # noqa: E402
 from tests.torch.test_predicted_rises import (  # noqa: E402
     attention,
     convolutions,

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from jettison.torch.actions.call_functions import CallFunctions, Function, Values
 from jettison.torch.actions.generator_state import GeneratorState
-from jettison.torch.graph_instructions import Delivery, Instruction
-from jettison.torch.graph_plan import GraphPlan
+from jettison.torch.graph_steps.instructions import Delivery, Instruction
+from jettison.torch.graph_steps.plan import GraphPlan
 
 if TYPE_CHECKING:
-    from jettison.torch.graph_run import StepTensors
+    from jettison.torch.graph_steps.run import StepTensors
 
 Action = Callable[[Values], None]
 Accumulate = Callable[[Tensor, Tensor], None]

@@ -16,9 +16,9 @@ from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.graph_calls import Registers
 from jettison.torch.captured.segments import SegmentRecorder, Work, segment_recorder
 from jettison.torch.errors import ExecutionError
-from jettison.torch.graph_instructions import Instruction
-from jettison.torch.graph_plan import GraphPlan
-from jettison.torch.graph_run import StepTensors, accumulate, write_buffers
+from jettison.torch.graph_steps.instructions import Instruction
+from jettison.torch.graph_steps.plan import GraphPlan
+from jettison.torch.graph_steps.run import StepTensors, accumulate, write_buffers
 from jettison.torch.step_conditions import UnchangedTensors
 
 

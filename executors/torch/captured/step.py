@@ -14,7 +14,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.torch.captured.run import CapturedRun, CapturedStepRun
 from jettison.torch.checkpointed_step import CheckpointedStep
-from jettison.torch.step_program import StepProgram
+from jettison.torch.graph_steps.program import StepProgram
 
 
 class CapturedStep(CheckpointedStep):

@@ -69,7 +69,7 @@ class Attempt:
 
     @property
     def hidden_bytes(self) -> int:
-        """Measured peak above that of the plan; negative where it is below."""
+        """Measured peak less that of the plan; negative where it is smaller."""
         replayed = self.replayed_peak_bytes
         known = self.plan.predicted_peak_bytes if replayed is None else replayed
         return (known if self.measured_peak_bytes is None else self.measured_peak_bytes) - known

@@ -21,6 +21,7 @@ from jettison.instances.profilers.torch_graphs.fused.swapped_profiles import (
     TrainingProfile,
     profile_training,
 )
+from jettison.torch.graph_steps.program import Loss, LossStep
 from jettison.torch.multi_model.model_look import (
     Look,
     check_look,
@@ -28,7 +29,6 @@ from jettison.torch.multi_model.model_look import (
     described,
     look_of,
 )
-from jettison.torch.step_program import Loss, LossStep
 
 Batch: TypeAlias = "Tensor | Sequence[Tensor]"
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from jettison.instances.profilers.torch_graphs.fused.optimizers import SGD, Hyperparameters
+from jettison.torch.graph_steps.program import Loss, LossStep
 from jettison.torch.multi_model.model_array import Batch, as_inputs
-from jettison.torch.step_program import Loss, LossStep
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
 from jettison.schedules.training_chain.event import StageTensor
+from jettison.torch.chain_steps.run import RunStage
+from jettison.torch.chain_steps.stage_graph import StageGraph
 from jettison.torch.generator_log import GeneratorLog
 from jettison.torch.host_copies import HostCopies
 from jettison.torch.saved_storages import Place, SavedStorages
-from jettison.torch.schedule_run import RunStage
-from jettison.torch.stage_graph import StageGraph
 from jettison.torch.stage_runner import StageRunner
 
 

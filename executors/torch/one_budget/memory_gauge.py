@@ -12,7 +12,7 @@ from jettison.schedules.training_chain.event import TrainingEvent, TrainingEvent
 
 
 class NoGauge:
-    """Gauge of steps that nobody measures."""
+    """Gauge of steps whose memory is not measured."""
 
     def look(self) -> None:
         """Do nothing."""

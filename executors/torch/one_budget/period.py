@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.training_chain.event import StageTensor, TrainingEvent, TrainingEventKind
+from jettison.torch.chain_steps.run import RunStage
 from jettison.torch.checkpointed_sequential import Loss, with_arguments
 from jettison.torch.host_copies import HostCopies
 from jettison.torch.one_budget.activations import StepActivations
@@ -18,7 +19,6 @@ from jettison.torch.one_budget.gradient_norm import GradientNorm
 from jettison.torch.one_budget.host_processor import HostProcessor
 from jettison.torch.one_budget.memory_gauge import Gauge
 from jettison.torch.one_budget.stage_weights import StageWeights
-from jettison.torch.schedule_run import RunStage
 from jettison.torch.stage_modules import StageModules
 
 _FORWARD, _ALL = TrainingEventKind.FORWARD, TrainingEventKind.FORWARD_ALL

@@ -20,12 +20,12 @@ from jettison.solvers.remat_graph.policies.best_saved_calls import (
     best_saved_calls,
 )
 from jettison.torch.checkpointed_sequential import Prediction
+from jettison.torch.graph_steps.program import Loss, LossStep
 from jettison.torch.policies.counted_calls import (
     SelectiveRegion,
     apply_regions,
     remove_regions,
 )
-from jettison.torch.step_program import Loss, LossStep
 
 
 @dataclass(frozen=True, eq=False, slots=True)

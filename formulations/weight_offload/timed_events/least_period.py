@@ -378,7 +378,7 @@ class EventMilp:
             raise InputError(
                 "a link that both directions share",
                 field="bandwidth",
-                expected="write one rate, for each direction: the model over events knows no other",
+                expected="write one rate for each direction: the model over events has no other",
             )
         frame = self.frame(problem)
         model = watched_problem("weight_offload_events", watch)

@@ -94,7 +94,7 @@ def read_collective_times(path: Path) -> CollectiveTimes:
 def _rows(text: str) -> dict[int, Fraction]:
     lines = text.splitlines()
     if not lines or lines[0].strip() != _HEADER:
-        raise InputError("the header is another", field="line 1", expected=f"write {_HEADER}")
+        raise InputError("the header differs", field="line 1", expected=f"write {_HEADER}")
     found: dict[int, Fraction] = {}
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip():

@@ -96,7 +96,7 @@ class MeasuredStrategies:
             found -= (profile[_QKV].output_bytes - profile[FIRST].output_bytes) // 3
         if found < 0 or (found == 0 and placed.kind.hidden_carried):
             raise InputError(
-                f"{measured.output_bytes} bytes are less than what passes by the operator",
+                f"{measured.output_bytes} bytes are less than what bypasses the operator",
                 field=f"{measured.field}: output_size",
                 expected="give the profile of a GPT, as it was measured",
             )

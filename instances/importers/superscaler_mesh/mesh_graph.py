@@ -108,10 +108,10 @@ def import_superscaler_mesh(
     count = run.layers if layers is None else layers
     if count is None:
         raise InputError(
-            "the profile has one layer, and not how many there are",
+            "the profile has one layer, but not how many layers there are",
             source=str(path),
             field="layers",
-            expected="say how many (--layers 24)",
+            expected="give the number of layers (--layers 24)",
         )
     check_range("layers", count, 1, _MOST_LAYERS)
     name = f"{run.name}-mesh1x{devices}"
@@ -129,7 +129,7 @@ def _profile(text: str, path: Path) -> Mapping[str, Measured]:
         if tuple(found) != ROWS:
             other = next((row for row in found if row not in ROWS), "other rows")
             raise InputError(
-                f"{other!r} is no operator of a GPT, or one is missing",
+                f"{other!r} is not an operator of a GPT, or one is missing",
                 field="op_name",
                 expected="give the profile of a GPT; others become chains, without --mesh",
             )

@@ -184,7 +184,7 @@ def _calls(nodes: list[tuple[int, Call]]) -> tuple[Call, ...]:
 def _node(entry: Any, where: str) -> tuple[int, Call]:
     """Return the node that a call is inside of, and the call."""
     if not isinstance(entry, dict):
-        raise InputError("it is no object", field=where, expected="write a node")
+        raise InputError("it is not an object", field=where, expected="write a node")
     if "ctrl_deps" in entry:
         facts, parent, inputs, outputs = _chakra(entry, where)
     else:

@@ -156,7 +156,7 @@ def _trace(document: Mapping[str, Any], events: list[Any]) -> KinetoTrace:
     for place, event in enumerate(events):
         where = f"traceEvents[{place}]"
         if not isinstance(event, dict):
-            raise InputError("it is no object", field=where, expected="write an event")
+            raise InputError("it is not an object", field=where, expected="write an event")
         kind = str(event.get("cat", "")).lower()
         given = event.get("args")
         arguments: Mapping[str, Any] = given if isinstance(given, dict) else {}

@@ -296,7 +296,7 @@ def _argument_bytes(call: TimedCall, place: int) -> int:
     dtype = call.dtypes[place]
     if dtype not in _ITEM_BYTES:
         raise InputError(
-            f"{dtype[:40]!r} of {call.name[:60]!r} is no type of numbers that is known",
+            f"{dtype[:40]!r} of {call.name[:60]!r} is not a type of numbers that is known",
             field="Input type",
             expected=f"give one of {', '.join(_ITEM_BYTES)}",
         )

@@ -208,7 +208,7 @@ def _names_in(step: nn.Module, traced: nn.Module) -> Callable[[str], str]:
         found = known.get(id(_tensor_at(traced, inner)))
         if found is None:
             raise InputError(
-                f"the step reads {inner}, a tensor of the model that is no parameter or buffer",
+                f"the step reads {inner}, a tensor of the model that is not a parameter or buffer",
                 field="model",
                 expected="register it: self.register_buffer(name, tensor)",
             )

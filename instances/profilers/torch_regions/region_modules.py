@@ -35,11 +35,11 @@ def region_modules(model: nn.Module, names: Sequence[str] | None = None) -> dict
             raise InputError(
                 f"{name!r} is inside another region, or has another one inside",
                 field=f"regions[{place}]",
-                expected="give modules that are apart",
+                expected="give modules that do not contain one another",
             )
         if modules[name] in found.values():
             raise InputError(
-                f"{name!r} is a module that another region is as well",
+                f"{name!r} is the module of two regions",
                 field=f"regions[{place}]",
                 expected="give each module once",
             )

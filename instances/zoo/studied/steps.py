@@ -245,7 +245,7 @@ def studied_step(name: str) -> StudiedStep:
     """
     if name not in STUDIED_STEPS:
         raise InputError(
-            f"{name!r} is no step of the study",
+            f"{name!r} is not a step of the study",
             field="name",
             expected=f"choose from {', '.join(STUDIED_STEPS)}",
         )

@@ -120,7 +120,7 @@ def test_a_family_is_found_by_its_name_or_by_the_answer() -> None:
 @pytest.mark.parametrize(
     ("name", "answer", "message"),
     [
-        (None, None, "answer: nothing says which.*--answer yes or no"),
+        (None, None, "answer: neither an answer nor a family.*--answer yes or no"),
         (None, "maybe", "answer: 'maybe'; write yes or no"),
         ("knapsack", "no", "family: 'knapsack' is not a family; write planted, triplets"),
         ("residue", "yes", "answer: yes, but.*--family planted or triplets"),

@@ -160,24 +160,33 @@ X = _call("a", [], "x")
         ("", "CALL: no operator ran; give the log of a training step"),
         (_constant("c"), "CALL: no operator ran; give the log of a training step"),
         ("{", "line 1: "),
-        ("7", "line 1: '7' is no instruction; write one object a line"),
+        ("7", "line 1: '7' is not an instruction; write one object a line"),
         (_line("JUMP"), "line 1: INSTRUCTION: 'JUMP' is not known; write CONSTANT, CALL"),
         (_line("MEMORY", NAME="x", MEMORY=4), "line 1: INSTRUCTION: 'MEMORY' is not known; write"),
         (
             _line("COPY", SRC="x", DST="y"),
-            "line 1: SRC: 'x' is no name that is in use; give the log from",
+            "line 1: SRC: 'x' is not a name that is in use; give the log from",
         ),
         (f"{X}\n{_line('COPY', SRC='x')}", "line 4: DST: the field is missing; write a name"),
         (f"{X}\n{_line('COPY', SRC='x', DST='x')}", "line 4: DST: 'x' is in use; release a name"),
         (f"{X}\n{X}", "line 4: RESULT: 'x' is in use; release a name before it is reused"),
-        (_line("RELEASE", NAME="x"), "line 1: NAME: 'x' is no name that is in use; give the log"),
-        (_call("b", ["x"], "y"), "line 1: ARGS: 'x' is no name that is in use; give the log from"),
+        (
+            _line("RELEASE", NAME="x"),
+            "line 1: NAME: 'x' is not a name that is in use; give the log",
+        ),
+        (
+            _call("b", ["x"], "y"),
+            "line 1: ARGS: 'x' is not a name that is in use; give the log from",
+        ),
         (_call("b", [], ("y", 0)), "line 1: RESULT: 'y' is a view of argument 0; write a position"),
-        (_call("b", [], ("y", -2)), "line 3: ALIAS: -2 is no argument; write a position, or -1"),
+        (
+            _call("b", [], ("y", -2)),
+            "line 3: ALIAS: -2 is not an argument; write a position, or -1",
+        ),
         (_call("b", [], "y", time=-1), "line 1: TIME: -1 is negative; write a whole number of"),
         (X.replace('"TIME": 1', '"TIME": "1.5"'), "line 1: TIME: '1.5' is not a whole number"),
         (X.replace('"MEMORY": 4', '"MEMORY": -4'), "line 2: MEMORY: -4 is negative; write a whole"),
-        (X.replace('["x"]', '"x"'), "line 1: RESULT: 'x' is no list of names; write one"),
+        (X.replace('["x"]', '"x"'), "line 1: RESULT: 'x' is not a list of names; write one"),
         ("\n".join(X.splitlines()[:2]), "line 1: there is no ALIAS of 'x'; write a CALL, then"),
         (
             "\n".join(X.splitlines()[::2]),
@@ -186,11 +195,11 @@ X = _call("a", [], "x")
         (_line("CONSTANT", NAME="c"), "line 1: there is no MEMORY of 'c'; write a CALL, then"),
         (
             f"{X}\n{_line('MUTATE', NAME='m', ARGS=['x'], MUTATE=[1], TIME=1)}",
-            "line 4: MUTATE: 1 stands twice or is no argument; write positions in ARGS, once",
+            "line 4: MUTATE: 1 is listed twice or is not an argument; write positions in ARGS",
         ),
         (
             f"{X}\n{_line('MUTATE', NAME='m', ARGS=['x'], MUTATE=[0, 0], TIME=1)}",
-            "line 4: MUTATE: 0 stands twice or is no argument; write positions in ARGS, once",
+            "line 4: MUTATE: 0 is listed twice or is not an argument; write positions in ARGS",
         ),
         (
             "\n".join(2 * [_line("ANNOTATE", ANNOTATION="START")]),

@@ -165,7 +165,7 @@ def _a_layer_that_reads_itself(document: Any) -> None:
             _set("nodes", 7, "size", to=12.0),
             "nodes[7].size: 12, where nodes[6] has 10; give both nodes of a layer the size",
         ),
-        (_lonely, "nodes[8]: no edge says how large its value is; give every node an edge"),
+        (_lonely, "nodes[8]: no edge has the size of its value; give every node an edge"),
         (_cycle, "edges[8]: the edges form a cycle: 3 -> 2 -> 3; remove one of these"),
         (
             _a_layer_that_reads_itself,

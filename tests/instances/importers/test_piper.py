@@ -111,7 +111,7 @@ def _set(path: tuple[Any, ...], value: object) -> Callable[[Any], None]:
             _way(4, 0, "timePerSample", 0.5),
             "nodes[4].TMPCs.1[0].timePerSample: no edge leads to it, and it takes 0.5 s; write 0",
         ),
-        (_edge(1, 9), "edges[4]: 9 is no node; name a node"),
+        (_edge(1, 9), "edges[4]: 9 is not a node; name a node"),
         (_edge(1, 3), "nodes[1]: it reads layers 1, 2; let each layer but the first"),
         (_edge(3, 1), "edges: 0 of 3 layers follow one another; let the first layer read"),
         (_set(("edges", 1, "sourceId"), 0), "nodes[3]: another reads the same layer; let each"),

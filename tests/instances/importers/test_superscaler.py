@@ -85,7 +85,7 @@ _ROW = "enc-MLP-GEMM-1,7.000,14.000,2.000,5.000,8.000,4.000,0.000,2.000"
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("op_name,", "name,", "line 1: the header is another; write op_name,forward-compute"),
+        ("op_name,", "name,", "line 1: the header differs; write op_name,forward-compute"),
         (_ROW, _ROW + ",1", "line 7: 10 columns; give 9, as in line 1"),
         (_ROW, _ROW.replace("14", "-14"), "line 7: backward-compute: '-14.000' is not a number;"),
         (_ROW, _ROW.replace("8.000", ""), "line 7: weights: '' is not a number; write"),

@@ -186,20 +186,20 @@ def _copies(folder: Path) -> Path:
             "prim_tiny_all_gather_2gpus.csv",
             "data_size(MB)",
             "size",
-            "all_gather_2gpus.csv: line 1: the header is another",
+            "all_gather_2gpus.csv: line 1: the header differs",
         ),
         ("prim_tiny_all_gather_2gpus.csv", "1.5,", "2,", "line 4: '2' stands twice"),
         (
             "tiny_mbs1_tp2_algo1.csv",
             "enc-MLP-gelu",
             "dec-MLP-gelu",
-            "algo1.csv: op_name: 'dec-MLP-gelu' is no operator of a GPT",
+            "algo1.csv: op_name: 'dec-MLP-gelu' is not an operator of a GPT",
         ),
         (
             ONE,
             "40.000,80.000,4.000,6.000",
             "40.000,80.000,4.000,1.500",
-            "output_size: 1572864 bytes are less than what passes by the operator",
+            "output_size: 1572864 bytes are less than what bypasses the operator",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def check_nodes(nodes: Iterable[fx.Node], ends: JointEnds) -> None:
     for node in nodes:
         if node.op == "placeholder" and not isinstance(node.meta.get("val"), Tensor):
             raise InputError(
-                f"the input {node.name} is no tensor but {type(node.meta.get('val')).__name__}",
+                f"the input {node.name} is not a tensor but {type(node.meta.get('val')).__name__}",
                 field="model",
                 expected="compile with dynamic=False, and without functionalize_rng_ops",
             )
@@ -112,11 +112,11 @@ def _check_operator(node: fx.Node, ends: JointEnds) -> None:
     reason = None
     if target is _COPY:
         if node.args[0] not in ends.primals:
-            reason = "writes to a value that is no input of the graph"
+            reason = "writes to a value that is not an input of the graph"
     elif isinstance(target, torch._ops.HigherOrderOperator):
         reason = "calls other graphs, whose operators are not seen"
     elif not isinstance(target, torch._ops.OpOverload):
-        reason = "is no operator of PyTorch"
+        reason = "is not an operator of PyTorch"
     elif target._schema.is_mutable:
         reason = "writes to its arguments"
     elif target.namespace in {"_c10d_functional", "c10d_functional"}:

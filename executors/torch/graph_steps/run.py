@@ -13,7 +13,7 @@ from jettison.instances.profilers.torch_graphs.graph_calls import Registers
 from jettison.torch.actions.call_functions import Values
 from jettison.torch.actions.step_actions import Action, StepActions
 from jettison.torch.errors import ExecutionError
-from jettison.torch.graph_plan import GraphPlan
+from jettison.torch.graph_steps.plan import GraphPlan
 from jettison.torch.step_conditions import UnchangedTensors
 
 

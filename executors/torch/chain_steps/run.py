@@ -15,12 +15,12 @@ from jettison.schedules.remat_chain.contents import TensorKind
 from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.remat_offload.transfer_operation import TransferOperation
 from jettison.torch.backward_call import check_plain_backward
+from jettison.torch.chain_steps.plan import ExecutionPlan, Movement
+from jettison.torch.chain_steps.stage_graph import StageGraph
 from jettison.torch.errors import ExecutionError
-from jettison.torch.execution_plan import ExecutionPlan, Movement
 from jettison.torch.generator_log import GeneratorLog
 from jettison.torch.host_copies import host_copies
 from jettison.torch.saved_storages import Place, SavedStorages
-from jettison.torch.stage_graph import StageGraph
 from jettison.torch.stage_modules import StageModules
 from jettison.torch.stage_runner import StageCall, StageRunner
 from jettison.torch.step_conditions import StepConditions

@@ -19,7 +19,7 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     TracedStep,
 )
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.torch.graph_instructions import Delivery, Instruction, InstructionList
+from jettison.torch.graph_steps.instructions import Delivery, Instruction, InstructionList
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Parts of a training step that runs by a chain schedule: its plan, its chain, its run."""
