@@ -60,7 +60,7 @@ class Fitting:
 
     @property
     def most_others(self) -> int:
-        """How many plans of another form are tried at most."""
+        """The most plans of another form that are tried."""
         return self.most_plans * 2 // 3
 
 
