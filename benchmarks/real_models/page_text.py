@@ -53,8 +53,12 @@ TRACED = """Three ways are tried, from the one that changes least (`step_fronts`
 3. *interpreted*: Dynamo reads the byte code.
 
 Where a model takes other kernels for compilers (attention with a mask, where plain PyTorch calls
-the kernel for causal attention without one), gradients differ by roundings. Everywhere else they
-are equal to the bit; under Inductor they differ as those of `torch.compile` do.
+the kernel for causal attention without one), gradients differ by roundings. So they do under
+aot_eager where PyTorch takes an operator apart before anything is planned: ``torch.compile`` with
+that backend and without a plan is as far from plain PyTorch for fcn_resnet, lraspp, segformer
+(bilinear interpolation) and unet2d, and an LSTM becomes a part of the one graph as its products.
+Everywhere else they are equal to the bit; under Inductor they differ as those of `torch.compile`
+do.
 
 No way leads past values that decide on sizes. The loss of connectionist temporal classification
 (speech) is of this kind: what it saves for the backward pass is as long as the longest row of

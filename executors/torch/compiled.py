@@ -76,7 +76,8 @@ def compiled(
     folder
         Where plans are stored, so that another process need not solve them again.
     most_plans
-        How many plans are compiled for a graph at most, beside that without recomputation.
+        How many plans are compiled for a graph at most, beside that without recomputation. Where
+        none of them fits under Inductor, two thirds as many of each other form (`PlanForm`).
 
     Returns
     -------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
 import pytest
 
+from jettison import InputError
 from tests.executor_steps import twin
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
@@ -61,6 +63,26 @@ def test_a_plan_is_within_the_measured_limit_and_draws_the_same_numbers_again() 
     for attempt in run.report.attempts:
         assert attempt.code_peak_bytes is not None
         assert attempt.predicted_peak_bytes == pytest.approx(attempt.measured_peak_bytes, rel=1e-3)
+    torch._dynamo.reset()
+
+
+def test_a_limit_that_is_impossible_is_refused_with_what_was_met_and_what_is_proved() -> None:
+    torch._dynamo.reset()
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8)), torch.randn(64, 8)
+    run = executor.compiled(model, memory="20%", most_moves=10_000)
+    with pytest.raises(InputError) as refusal:
+        run(x)
+    assert "no compiled step was found whose measured peak is within" in str(refusal.value)
+    # The limit, the least that was met, and what is proved, of which each names its bytes.
+    limit, met, proved = map(int, re.findall(r"\((\d+) bytes\)", str(refusal.value)))
+    report = run.reports[0]
+    assert report.chosen is None
+    assert limit == report.limit_bytes
+    assert met == min(attempt.measured_peak_bytes for attempt in report.attempts)
+    # What is proved is above the limit, so that nothing is open between the two.
+    assert limit < proved <= met
+    assert "is impossible for any plan" in str(refusal.value)
+    assert "nothing is proved" not in str(refusal.value)
     torch._dynamo.reset()
 
 

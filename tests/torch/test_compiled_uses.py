@@ -182,7 +182,8 @@ def test_a_share_below_all_plans_is_one_error_with_what_is_known() -> None:
     (report,) = run.reports
     assert raised.value.expected.startswith(
         f"give at least {format_bytes(report.reference_peak_bytes)}"
-        f" ({report.reference_peak_bytes} bytes), the least that was measured; no plan is predicted"
+        f" ({report.reference_peak_bytes} bytes), the least that the one compiled plan met;"
+        " no plan is predicted"
     )
     with pytest.raises(InputError, match="memory: '0' has no unit"):
         planned(layers(), "0")

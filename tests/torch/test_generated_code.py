@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 pytest.importorskip("jettison.torch", exc_type=ImportError)
+
+from torch._inductor import ir  # noqa: E402
+from torch._inductor.virtualized import V  # noqa: E402
 
 from jettison.torch.compilation.inductor.code_calls import (  # noqa: E402
     BufferLayout,
@@ -162,3 +166,24 @@ def test_a_call_of_what_is_not_known_is_no_call_of_a_library() -> None:
     assert call is not None
     assert call.operator == "aten.mm.out"
     assert "(8, 24) of strides (24, 1)" in call.layouts
+
+
+def test_what_is_written_into_another_buffer_has_no_memory_of_its_own() -> None:
+    """A kernel that writes a view has the sizes of the view and the strides of what it views."""
+    device, two, one = CPU, [2, 3], [6]
+    base = ir.InputBuffer(
+        name="base", layout=ir.FixedLayout(device, torch.float32, one, stride=[1])
+    )
+    viewed = ir.ReinterpretView(
+        data=ir.StorageBox(base),
+        layout=ir.FixedLayout(device, torch.float32, two, stride=[3, 1]),
+    )
+    graph = SimpleNamespace(
+        mark_buffer_mutated=lambda name: None, graph_inputs={"base": base}, is_backward=True
+    )
+    with V.set_graph_handler(graph):
+        written = ir.InputBuffer(name="written", layout=ir.MutationLayoutSHOULDREMOVE(viewed))
+        graph.name_to_buffer = {"written": written}
+        code = GeneratedCode.of_present_graph("pass")
+    assert code.sizes_bytes == {"base": 24, "written": 0}
+    assert code.layouts == {"base": BufferLayout((6,), (1,), torch.float32, CPU)}

@@ -22,14 +22,15 @@ from jettison.torch.compilation.fitted_graph import (
     Compiler,
     FittedGraph,
     Fitting,
-    StepReport,
     as_limit,
     input_error,
     trains,
 )
 from jettison.torch.compilation.partitioner import Partitioner
+from jettison.torch.compilation.plan_form import FIRST_FORM, INDUCTOR_FORMS, PlanForm
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
 from jettison.torch.compilation.step_memory import CompiledGraph
+from jettison.torch.compilation.step_report import StepReport
 
 
 class CompiledModule(nn.Module):
@@ -159,7 +160,11 @@ def compile_model(
         )
     limit, compiler = as_limit(memory), _COMPILERS[backend]
 
-    def partitioner(within: Memory, workspaces_bytes: Mapping[str, int]) -> Partitioner:
+    forms = INDUCTOR_FORMS if backend == "inductor" else (FIRST_FORM,)
+
+    def partitioner(
+        within: Memory, workspaces_bytes: Mapping[str, int], form: PlanForm
+    ) -> Partitioner:
         # The plan is wanted, so that no cache may answer in its place.
         return Partitioner(
             replace(planning, memory=within),
@@ -167,6 +172,7 @@ def compile_model(
             folder=folder,
             is_measured=True,
             workspaces_bytes=workspaces_bytes,
+            form=form,
         )
 
     def compile_graph(module: fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
@@ -174,7 +180,7 @@ def compile_model(
             return compiler(module, inputs, None)[0]
         report = StepReport()
         made.reports.append(report)
-        return FittedGraph(module, limit, compiler, partitioner, fitting, report)
+        return FittedGraph(module, limit, compiler, partitioner, forms, fitting, report)
 
     made = CompiledModule(model, compile_graph)
     return made

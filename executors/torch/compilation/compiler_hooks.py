@@ -27,6 +27,7 @@ INDUCTOR_HOOKS: tuple[Hook, ...] = (
     ("torch._inductor.choices", "InductorChoices.can_fuse"),
     ("torch._inductor.config", "_post_fusion_custom_pass"),
     ("torch._inductor.config", "custom_partitioner_fn"),
+    ("torch._inductor.config", "layout_optimization"),
     ("torch._inductor.config", "post_grad_custom_post_pass"),
     ("torch._inductor.config", "post_grad_custom_pre_pass"),
     ("torch._inductor.config", "reorder_for_peak_memory"),

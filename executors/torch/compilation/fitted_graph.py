@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -30,95 +30,15 @@ from jettison.torch.compilation.code_memory import CodeMemory
 from jettison.torch.compilation.memory_proof import MemoryProof
 from jettison.torch.compilation.no_plan import NoPlanError, bytes_in_words
 from jettison.torch.compilation.partitioner import EVERYTHING, Partitioner
-from jettison.torch.compilation.solved_plan import SolvedPlan
+from jettison.torch.compilation.plan_form import PlanForm
 from jettison.torch.compilation.step_memory import CompiledGraph, measured_peak_bytes
+from jettison.torch.compilation.step_report import Attempt, StepReport
 
 # Returns what runs the graph, and the memory of the code that was generated, where one is known.
 Compiler = Callable[
     [fx.GraphModule, Sequence[Any], Partitioner | None], tuple[CompiledGraph, CodeMemory | None]
 ]
-PartitionerMaker = Callable[[Memory, Mapping[str, int]], Partitioner]
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """Plan that was compiled.
-
-    Attributes
-    ----------
-    plan
-        The plan.
-    measured_peak_bytes
-        The measured peak of its step; None where it was not measured.
-    code_peak_bytes
-        The peak by the code that the compiler generated; None where it generates none.
-    replayed_peak_bytes
-        The peak of the plan by the replay, with what the code tells of its operators.
-    """
-
-    plan: SolvedPlan
-    measured_peak_bytes: int | None
-    code_peak_bytes: int | None = None
-    replayed_peak_bytes: int | None = None
-
-    @property
-    def predicted_peak_bytes(self) -> int:
-        """The peak by the generated code, or by the replay of the plan where there is none."""
-        code = self.code_peak_bytes
-        return self.plan.predicted_peak_bytes if code is None else code
-
-    @property
-    def hidden_bytes(self) -> int:
-        """Measured peak less that of the plan; negative where it is smaller."""
-        replayed = self.replayed_peak_bytes
-        known = self.plan.predicted_peak_bytes if replayed is None else replayed
-        return (known if self.measured_peak_bytes is None else self.measured_peak_bytes) - known
-
-
-@dataclass(slots=True)
-class StepReport:
-    """Report on one compiled graph.
-
-    Attributes
-    ----------
-    limit_bytes
-        The limit on the measured peak.
-    reference_peak_bytes
-        Measured peak of the same graph, compiled in the same way, without recomputation; None
-        unless the limit is a share of it.
-    attempts
-        All plans that were compiled, in order.
-    chosen
-        The one that runs.
-    """
-
-    limit_bytes: int = 0
-    reference_peak_bytes: int | None = None
-    attempts: list[Attempt] = field(default_factory=list)
-    chosen: Attempt | None = None
-
-    @property
-    def has_code(self) -> bool:
-        """Whether the compiler generates code, which runs a plan in another way."""
-        return any(item.code_peak_bytes is not None for item in self.attempts)
-
-    @property
-    def plan(self) -> SolvedPlan:
-        """The plan that runs."""
-        assert self.chosen is not None
-        return self.chosen.plan
-
-    @property
-    def predicted_peak_bytes(self) -> int:
-        """Predicted peak of the step that runs."""
-        assert self.chosen is not None
-        return self.chosen.predicted_peak_bytes
-
-    @property
-    def measured_peak_bytes(self) -> int | None:
-        """Measured peak of the step that runs."""
-        assert self.chosen is not None
-        return self.chosen.measured_peak_bytes
+PartitionerMaker = Callable[[Memory, Mapping[str, int], PlanForm], Partitioner]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +48,8 @@ class Fitting:
     Attributes
     ----------
     most_plans
-        How many plans are compiled at most, beside that without recomputation.
+        How many plans are tried at most, beside that without recomputation; where none of them
+        fits and plans have other forms, two thirds as many of each of these.
     unused
         Share of the limit by which a plan with recomputation may have been made for less than was
         there, as its measured peak tells, before another one is tried.
@@ -136,6 +57,11 @@ class Fitting:
 
     most_plans: int = 6
     unused: Fraction = Fraction(1, 20)
+
+    @property
+    def most_others(self) -> int:
+        """The most plans of another form that are tried."""
+        return self.most_plans * 2 // 3
 
 
 class FittedGraph:
@@ -150,7 +76,10 @@ class FittedGraph:
     compiler
         Compiles a graph with a partitioner.
     partitioner
-        Makes a partitioner for a limit, with workspaces of operators as they were measured.
+        Makes a partitioner for a limit, with workspaces of operators as they were measured, for
+        plans of a form.
+    forms
+        Forms of plans, in the order in which they are tried.
     fitting
         How often to try.
     report
@@ -163,6 +92,7 @@ class FittedGraph:
         memory: Memory,
         compiler: Compiler,
         partitioner: PartitionerMaker,
+        forms: Sequence[PlanForm],
         fitting: Fitting,
         report: StepReport,
     ) -> None:
@@ -170,10 +100,13 @@ class FittedGraph:
         self._memory = memory
         self._compiler = compiler
         self._partitioner = partitioner
+        self._forms = forms
+        self._form = forms[0]
         self._fitting = fitting
         self._report = report
         self._workspaces_bytes: Mapping[str, int] = {}
         self._proof: MemoryProof | None = None
+        self._has_convolutions = False
         self._compiled: CompiledGraph | None = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -204,6 +137,31 @@ class FittedGraph:
         return self._search(arguments, hidden)
 
     def _search(self, arguments: Sequence[Any], hidden: int) -> CompiledGraph:
+        """Return the fastest plan that fits of the first form of which any does."""
+        known = self._workspaces_bytes
+        found, refused = self._search_form(arguments, hidden, self._fitting.most_plans)
+        for form in self._forms[1:]:
+            if found is not None or self._is_impossible:
+                break
+            if form.keeps_layouts and not self._has_convolutions:
+                continue
+            # Other code has other workspaces.
+            self._form, self._workspaces_bytes = form, known
+            found, _ = self._search_form(arguments, hidden, self._fitting.most_others)
+        if found is None:
+            raise self._no_fit(self._report.limit_bytes, refused)
+        return self._choose(*found)
+
+    @property
+    def _is_impossible(self) -> bool:
+        """Whether it is proved, or no plan was so much as compiled."""
+        proved = 0 if self._proof is None else self._proof.least_bytes
+        return self._report.limit_bytes < proved or not self._report.has_code
+
+    def _search_form(
+        self, arguments: Sequence[Any], hidden: int, most_plans: int
+    ) -> tuple[tuple[CompiledGraph, Attempt] | None, InputError | None]:
+        """Return the fastest plan that fits, and the last refusal of a limit."""
         limit = self._report.limit_bytes
         least_step = int(limit * self._fitting.unused)
         best: tuple[CompiledGraph, Attempt] | None = None
@@ -214,7 +172,7 @@ class FittedGraph:
         is_least_tried = False
         # The least measured peak, and the limit that its plan was made for.
         least: tuple[int, int] | None = None
-        for _ in range(self._fitting.most_plans):
+        for _ in range(most_plans):
             known = self._workspaces_bytes
             try:
                 compiled, attempt = self._attempt(Amount(max(0, planned)), arguments)
@@ -236,7 +194,7 @@ class FittedGraph:
                 continue
             peak = attempt.measured_peak_bytes
             if peak is None:
-                return self._choose(compiled, attempt)
+                return (compiled, attempt), None
             if least is not None and peak > max(limit, least[0]):
                 # It needs more than one that was made for more: the compiler undoes this one.
                 self._workspaces_bytes = known
@@ -265,23 +223,22 @@ class FittedGraph:
                     break
                 step = (low + high) // 2
             planned = step
-        if best is None:
-            raise self._no_fit(limit, refused)
-        return self._choose(*best)
+        return best, refused
 
     def _attempt(self, memory: Memory, arguments: Sequence[Any]) -> tuple[CompiledGraph, Attempt]:
-        partitioner = self._partitioner(memory, self._workspaces_bytes)
+        partitioner = self._partitioner(memory, self._workspaces_bytes, self._form)
         compiled, code = self._compiler(_twin(self._module), arguments, partitioner)
         # A card holds what the allocator reserves.
         peak = measured_peak_bytes(compiled, arguments, reserved=isinstance(self._memory, Card))
         plan = partitioner.plans[-1]
         if code is None:
-            attempt = Attempt(plan, peak)
+            attempt = Attempt(plan, peak, form=self._form)
         else:
             self._proof = partitioner.proof(code) if self._proof is None else self._proof
+            self._has_convolutions = partitioner.has_convolutions
             found = partitioner.measured(code)
             self._workspaces_bytes = found.workspaces_bytes
-            attempt = Attempt(plan, peak, code.peak_bytes, found.peak_bytes)
+            attempt = Attempt(plan, peak, code.peak_bytes, found.peak_bytes, self._form)
         self._report.attempts.append(attempt)
         return compiled, attempt
 

@@ -31,6 +31,7 @@ from jettison.torch.compilation.measured_workspaces import (
 )
 from jettison.torch.compilation.memory_proof import MemoryProof, memory_proof
 from jettison.torch.compilation.operator_rates import default_cost
+from jettison.torch.compilation.plan_form import FIRST_FORM, PlanForm
 from jettison.torch.compilation.plan_store import stored_plan
 from jettison.torch.compilation.solved_plan import Planning, SolvedPlan
 from jettison.torch.compilation.step_modules import write_modules
@@ -56,6 +57,8 @@ class Partitioner(CustomPartitionerFn):
         refused otherwise, unless nothing is computed again.
     workspaces_bytes
         Workspaces of operators by name, as they were measured (`measured_workspaces`).
+    form
+        The form of the plans.
 
     Attributes
     ----------
@@ -75,8 +78,10 @@ class Partitioner(CustomPartitionerFn):
         folder: Path | None = None,
         is_measured: bool = False,
         workspaces_bytes: Mapping[str, int] | None = None,
+        form: PlanForm = FIRST_FORM,
     ) -> None:
         self.planning = planning
+        self.form = form
         self.plans: list[SolvedPlan] = []
         self.graphs: list[FusedGraph] = []
         self.saved: list[int] = []
@@ -111,7 +116,7 @@ class Partitioner(CustomPartitionerFn):
             raise _unmeasured(self.planning.memory)
         self._note_frame()
         joint = self._read(gm, kwargs["num_fwd_outputs"], fuses)
-        fused = self._fused(joint) if fuses and self.is_limited else no_fusion(joint)
+        fused = self._fused(joint) if fuses and self._inlines else no_fusion(joint)
         self.graphs.append(fused)
         plan = stored_plan(fused.planned, self.planning, self._folder)
         self.plans.append(plan)
@@ -146,15 +151,25 @@ class Partitioner(CustomPartitionerFn):
     def measured(self, code: CodeMemory) -> MeasuredWorkspaces:
         """Return the workspaces by the code that was made of the last plan."""
         fused, plan = self.graphs[-1], self.plans[-1]
-        if self.is_limited:
+        if self._inlines:
             return measured_workspaces(fused, plan.schedule, code, self._workspaces_bytes)
         # Where nothing is inlined the replay says nothing of single values.
         known = {**self._workspaces_bytes, **code.workspaces_bytes}
         return MeasuredWorkspaces(known, plan.predicted_peak_bytes)
 
+    @property
+    def has_convolutions(self) -> bool:
+        """Whether there are convolutions in the last graph."""
+        called = (item.node.target for item in self.graphs[-1].joint.operations)
+        return torch.ops.aten.convolution.default in called
+
     def proof(self, code: CodeMemory) -> MemoryProof:
         """Return the memory that every step of the last graph needs."""
         return memory_proof(self.graphs[-1].joint, code.workspaces_bytes)
+
+    @property
+    def _inlines(self) -> bool:
+        return self.is_limited and self.form.is_fused
 
     def _fused(self, joint: JointGraph) -> FusedGraph:
         # It loads Inductor, which is there when it compiles.

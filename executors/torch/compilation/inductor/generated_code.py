@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch._inductor.ir import MutationLayoutSHOULDREMOVE
 from torch._inductor.virtualized import V
 
 from jettison.torch.compilation.graph_writer import PLANNED
@@ -90,6 +91,9 @@ def input_names(code: GeneratedCode) -> list[str] | None:
 def _layout(buffer: Any) -> Any | None:
     """Return the layout of a buffer; None where it has no memory of its own."""
     layout = buffer.maybe_get_layout() if hasattr(buffer, "maybe_get_layout") else None
+    # What is written into another buffer has the strides of that one, and its own sizes.
+    if isinstance(layout, MutationLayoutSHOULDREMOVE):
+        return None
     return layout if hasattr(layout, "stride") else None
 
 

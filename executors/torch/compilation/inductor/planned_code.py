@@ -49,6 +49,8 @@ def compile_planned(
                 "_post_fusion_custom_pass": in_order_of_plan,
                 "reorder_for_peak_memory": False,
             }
+            if partitioner.form.keeps_layouts:
+                settings["layout_optimization"] = False
             around.enter_context(V.set_choices_handler(PlanChoices()))
         compiled = compile_fx(module, list(inputs), config_patches=settings)
     tensors = [item for item in inputs if isinstance(item, Tensor)]
