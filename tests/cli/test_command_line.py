@@ -166,7 +166,9 @@ def test_a_graph_is_solved_bounded_and_drawn(terminal: Terminal) -> None:
     )
     assert found["status"] in {"optimal", "optimal-in-order", "optimal-staged"}
     assert found["peak_bytes"] <= found["memory_bytes"]
-    judged = terminal.json("bound remat-graph graph.json --memory 90% --schedule g.json")
+    judged = terminal.json(
+        "bound remat-graph graph.json --memory 90% --schedule g.json --time-limit 1"
+    )
     assert judged["status"] == "valid"
     assert judged["lower_bound_ns"] == found["lower_bound_ns"]
     for name in ("memory.png", "grid.png"):

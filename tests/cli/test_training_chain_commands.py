@@ -51,7 +51,7 @@ def test_a_host_without_memory_leaves_only_plans_that_move_nothing(steps: Termin
 
 
 def test_all_methods_stand_in_one_table(steps: Terminal) -> None:
-    found = steps.json(f"compare {ARGUMENTS} {SOON}")["results"]
+    found = steps.json(f"compare {ARGUMENTS} {SOON} --time-limit 3")["results"]
     assert [item["method"] for item in found] == [
         item.name for item in methods_of("training-chain")
     ]

@@ -214,7 +214,7 @@ def quick(method: Method[RematGraph]) -> Method[RematGraph]:
 
 def test_bounds_are_below_the_brute_force_and_schedules_are_not() -> None:
     hard = 0
-    for problem in random_problems(100, 12):
+    for problem in random_problems(100, 9):
         document = problem.instance.to_json()
         staged = least_time_of_runs_ns(document, problem.memory_bytes, staged=True)
         best = least_time_of_runs_ns(document, problem.memory_bytes, staged=False)
@@ -242,4 +242,4 @@ def test_bounds_are_below_the_brute_force_and_schedules_are_not() -> None:
                     hard += staged > problem.instance.base_time_ns
             elif method.promise is Promise.EXACT_STAGED:
                 assert staged is None, where
-    assert hard > 3
+    assert hard > 2
