@@ -89,6 +89,8 @@ def export(
     training-chain and remat-offload-graph are written as the models of their bounds (cycle-bound,
     first-starts), remat-offload-graph also as POET's integer program.
 
+    sharding is written as Alpa's integer program.
+
     remat-sharding is written as KIWI's reduced problem, in which only strategies and
     recomputations are integers (kiwi-reduced) or with the rows of the paper
     (kiwi-reduced-printed); with every row of memory (kiwi-elementwise); or as KIWI's full problem,

@@ -12,6 +12,7 @@ from jettison.schedules.sharding.kind import STRATEGY_CHOICE
 from jettison.schedules.sharding.strategy_choice import ChoiceReplay, StrategyChoice
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
+from jettison.solvers.core.model_files import ModelFiles
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
@@ -48,6 +49,12 @@ def _certify(
     return certify_sharding(problem, bounds, infeasibility, options)
 
 
+def _model_files() -> ModelFiles[Sharding]:
+    from jettison.solvers.sharding.model_files import MODEL_FILES
+
+    return MODEL_FILES
+
+
 def _picture(replay: ChoiceReplay, title: str) -> Figure:
     from jettison.schedules.sharding.choice_plot import plot_choice
 
@@ -67,4 +74,5 @@ SHARDING = ProblemKind(
     reference=lambda problem: Reference(problem.base_time_ns, "interaction"),
     certify=_certify,
     picture=_picture,
+    model_files=_model_files,
 )
