@@ -148,7 +148,10 @@ def test_what_is_resident_is_taken_off_a_card(line: CommandLine) -> None:
     ("words", "message"),
     [
         ("step.json --memory 75% --to joint-graph -o out.txt", "ends in .json or .py"),
-        ("step.json --memory 75% --to torch-sac -o out.json", "not a model, and a graph does not say"),
+        (
+            "step.json --memory 75% --to torch-sac -o out.json",
+            "not a model, and a graph does not say",
+        ),
         ("step.json --to joint-graph -o out.json", "no amount is given"),
         ("step.json --memory 75% --card 1kB --to joint-graph -o out.json", "are both given"),
         ("step.json --memory 75% --resident 1B --to joint-graph -o out.json", "taken off a card"),
