@@ -67,8 +67,8 @@ def test_a_shared_link_is_read_and_written(text: str, link: Link) -> None:
         ("12GB/s:half", "'12GB/s:half' is not a link"),
         ("12GB/s:total=fast", "'12GB/s:total=fast' is not a rate"),
         # Less than one direction has alone, and more than both have.
-        ("12GB/s:total=11GB/s", "a total of 11000000000 bytes per second beside 12000000000"),
-        ("12GB/s:total=25GB/s", "a total of 25000000000 bytes per second beside 12000000000"),
+        ("12GB/s:total=11GB/s", "a total of 11000000000 bytes per second, with 12000000000"),
+        ("12GB/s:total=25GB/s", "a total of 25000000000 bytes per second, with 12000000000"),
         ("h100", "'h100' is not a rate"),
     ],
 )

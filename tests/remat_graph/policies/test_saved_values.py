@@ -64,7 +64,7 @@ def test_operators_run_again_right_before_their_first_reader() -> None:
 def test_positions_of_results_and_of_backward_nodes_are_refused() -> None:
     graph = joint_step(3)
     late = next(place for place, node in enumerate(graph.nodes) if node.backward)
-    with pytest.raises(InputError, match="no operator of the forward pass"):
+    with pytest.raises(InputError, match="not an operator of the forward pass"):
         lazy_schedule(graph, {late})
 
 
