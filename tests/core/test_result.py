@@ -212,7 +212,7 @@ def test_a_schedule_of_the_wrong_kind_is_refused() -> None:
     graph_schedule = GraphSchedule.from_computations(LADDER, range(len(LADDER)))
     with pytest.raises(InputError, match="not a schedule for remat-chain"):
         replay_schedule(FULL, graph_schedule)
-    with pytest.raises(InputError, match="no schedule for remat-graph"):
+    with pytest.raises(InputError, match="not a schedule for remat-graph"):
         replay_schedule(RematGraph(LADDER, "100%"), store_all_schedule(UNIFORM))
 
 
