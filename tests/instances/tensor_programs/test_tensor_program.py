@@ -50,7 +50,7 @@ def test_a_dimension_that_an_operand_does_not_have_is_refused() -> None:
 
 
 def test_an_operation_before_its_operand_is_refused() -> None:
-    with pytest.raises(InputError, match="no operation before"):
+    with pytest.raises(InputError, match="not an operation before"):
         TensorProgram("p", (forward("ab->ab", (6, 4), "x"), X))
 
 
