@@ -107,6 +107,7 @@ notebooks: install
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[notebooks]"
 	$(BIN)/python -m ipykernel install --sys-prefix --name python3 >/dev/null
 	cd notebooks && ../$(BIN)/python -m jupytext --to ipynb --execute *.py
+	$(BIN)/ruff format --quiet notebooks
 	$(BIN)/python tests/notebooks/refresh_expected.py
 
 # Warnings are errors, and references that lead nowhere are warnings.
