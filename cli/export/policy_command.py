@@ -28,9 +28,8 @@ from jettison.cli.profile.command import (
     RatesOption,
     SeedOption,
     SetOption,
-    read_arguments,
-    read_shape,
 )
+from jettison.cli.profile.model_words import read_arguments, read_shape
 from jettison.instances.catalog import load
 from jettison.instances.core.card import Card, as_card
 from jettison.instances.core.errors import InputError, MissingExtraError

@@ -15,11 +15,12 @@ import typer
 from jettison.cli.arguments import JsonOption, checked_output, read_mesh
 from jettison.cli.output import write_instance
 from jettison.cli.profile.compared_profiles import ComparedProfiles
+from jettison.cli.profile.model_words import read_arguments, read_shape
+from jettison.cli.profile.stage_line import StageLine
 from jettison.instances.catalog import Instance
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.link import parse_link
 from jettison.instances.core.parameter_gradients import ParameterGradients
-from jettison.instances.core.provenance import Scalar
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.profilers.cost_check import CostCheck, DoubtfulCostsError
 from jettison.instances.profilers.device.rates import A100, NAMED_RATES, parse_rates
@@ -255,7 +256,7 @@ def profile(
                 f"a step in JAX is no {kind}", field="kind", expected="write graph or sharding"
             )
         path = output or Path(f"{steps.name}-graph.json")
-        line = _StageLine(steps.name)
+        line = StageLine(steps.name)
         operations = steps.operations(_beside(path))
         with _going_on(operations, path, line, "operations"):
             graph = steps.graph(costs.value, operations, line.show_operation)
@@ -271,7 +272,7 @@ def profile(
     from jettison.instances.profilers.profile_run import ProfileRun
 
     run = ProfileRun(target, workload, settings)
-    line = _StageLine(run.name)
+    line = StageLine(run.name)
     if kind is InstanceKind.CHAIN and costs is Costs.ROOFLINE:
         path = output or Path(f"{run.instance_name(costs.value)}.json")
         write_instance(run.modelled_chain(), path, with_json=json)
@@ -337,7 +338,7 @@ def _profile_sharding(
     from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
     run = ShardingRun(program, mesh, slowdown, settings)
-    line = _StageLine(run.name)
+    line = StageLine(run.name)
     path = output or Path(f"{run.name}.json")
     operations = run.operations(_beside(path))
     with _going_on(operations, path, line, "shares of operations"):
@@ -352,7 +353,7 @@ def _beside(path: Path) -> Path:
 
 @contextmanager
 def _going_on(
-    partial: PartialProfile[Any], path: Path, line: _StageLine, what: str
+    partial: PartialProfile[Any], path: Path, line: StageLine, what: str
 ) -> Iterator[None]:
     """Report the measurements that an earlier run left and, if this one is stopped, its own."""
     if partial.differs_in:
@@ -388,76 +389,3 @@ def _finish(
 ) -> None:
     write_instance(instance, path, with_json=with_json)
     partial.discard()
-
-
-class _StageLine:
-    """Progress line of a profile on standard error; silent when that is no terminal."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._is_terminal = sys.stderr.isatty()
-
-    def show(self, number: int, count: int, stage: str) -> None:
-        """Rewrite the line."""
-        if self._is_terminal:
-            sys.stderr.write(f"\r\x1b[K{self._label}: stage {number} of {count}, {stage}")
-            sys.stderr.flush()
-
-    def show_operation(self, name: str) -> None:
-        """Rewrite the line for one operation of a graph."""
-        if self._is_terminal:
-            sys.stderr.write(f"\r\x1b[K{self._label}: operation {name}")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """Clear the line."""
-        if self._is_terminal:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def read_shape(text: str) -> tuple[int, ...]:
-    """Read the shape of one sample, such as ``3x224x224``.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
-    words = text.lower().split("x")
-    if not all(word.isascii() and word.isdigit() and 0 < len(word) < 10 for word in words) or any(
-        int(word) == 0 for word in words
-    ):
-        raise InputError(
-            f"{text[:40]!r}", field="input", expected="write sizes from 1, such as 3x224x224 or 128"
-        )
-    return tuple(int(word) for word in words)
-
-
-def read_arguments(words: list[str]) -> dict[str, Scalar]:
-    """Read arguments of a model, such as ``depth=12``.
-
-    Raises
-    ------
-    InputError
-        If a word is something else, or a name stands twice.
-    """
-    found: dict[str, Scalar] = {}
-    for word in words:
-        name, sign, text = word.partition("=")
-        if not sign or not name.isidentifier() or name in found:
-            raise InputError(
-                f"{word[:40]!r}", field="set", expected="write each name once, as in depth=12"
-            )
-        found[name] = _read_value(text)
-    return found
-
-
-def _read_value(text: str) -> Scalar:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            # Not a number but a word, such as 3x3.
-            continue
-    return text
