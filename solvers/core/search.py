@@ -16,7 +16,9 @@ from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.core.outcome import SILENT, Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.result import base_time_bound, replay_schedule
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 
@@ -164,6 +166,34 @@ def _says_more(bound: Bound, other: Bound) -> bool:
     """Tell whether a bound leaves nothing that another one could add."""
     is_as_good = bound.evidence is other.evidence or other.evidence is Evidence.SOLVER
     return bound.time_ns >= other.time_ns and bound.valid_for.covers(other.valid_for) and is_as_good
+
+
+class ProblemIncumbent(Incumbent[S]):
+    """Incumbent of all schedules of a problem: no time is below that without a limit of memory.
+
+    Parameters
+    ----------
+    problem
+        What the schedules are for.
+    options, clock
+        As for the method; by default nobody is told, and there is no limit.
+    """
+
+    def __init__(
+        self, problem: Problem, options: SolveOptions = SILENT, clock: Clock | None = None
+    ) -> None:
+        super().__init__(
+            lambda schedule: replay_schedule(problem, schedule),
+            problem.base_time_ns,
+            options,
+            clock or Clock(None),
+            base_time_bound(problem),
+        )
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the time is that without a limit of memory, so that nothing can be faster."""
+        return self.time_ns == self._base_ns
 
 
 class Rounds(ABC, Generic[M]):

@@ -6,19 +6,16 @@ from collections.abc import Iterator
 
 from jettison.instances.core.link import Transfers
 from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import SILENT, Outcome, SolveOptions
-from jettison.solvers.core.result import replay_schedule
-from jettison.solvers.core.search import Incumbent
+from jettison.solvers.core.search import ProblemIncumbent
 from jettison.solvers.remat_offload.pofo.fluid_schedule import fluid_schedule
 
 
-class OffloadIncumbent(Incumbent[OffloadSchedule]):
+class OffloadIncumbent(ProblemIncumbent[OffloadSchedule]):
     """Incumbent of a chain with a link, to which plans and whole searches can be offered.
 
     Parameters
@@ -35,20 +32,8 @@ class OffloadIncumbent(Incumbent[OffloadSchedule]):
         options: SolveOptions = SILENT,
         clock: Clock | None = None,
     ) -> None:
-        base_ns = problem.instance.base_time_ns
-        super().__init__(
-            lambda schedule: replay_schedule(problem, schedule),
-            base_ns,
-            options,
-            clock or Clock(None),
-            exact_bound(base_ns, ScheduleClass.ALL, "base-time"),
-        )
+        super().__init__(problem, options, clock)
         self.problem = problem
-
-    @property
-    def is_optimal(self) -> bool:
-        """Whether the time is that without a limit of memory, so that nothing can be faster."""
-        return self.time_ns == self.problem.instance.base_time_ns
 
     def offer_fluid(self, plan: OffloadPlan) -> None:
         """Offer the fluid schedule of a plan, where the problem's transfers are fluid."""
