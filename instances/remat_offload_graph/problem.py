@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from jettison.instances.core.card import Resident
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
-from jettison.instances.core.memory import Memory, amount_or_share, bytes_of
+from jettison.instances.core.memory import Memory
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 
@@ -55,13 +54,7 @@ class RematOffloadGraph:
                 field="instance",
                 expected="remat-offload-graph needs a graph; remat-offload-chain takes a chain",
             )
-        memory = amount_or_share(
-            self.memory,
-            lambda: self.instance.store_all_peak_bytes,
-            "write an amount (4GiB) or a share of the no-recomputation peak (60%)",
-            lambda: Resident.recorded(self.instance.resident_bytes),
-        )
-        object.__setattr__(self, "memory", memory)
+        object.__setattr__(self, "memory", RematGraph(self.instance, self.memory).memory)
         is_absent = self.bandwidth is None or self.bandwidth == 0
         link = None if is_absent else parse_link(self.bandwidth)  # type: ignore[arg-type]
         object.__setattr__(self, "bandwidth", link)
@@ -74,7 +67,7 @@ class RematOffloadGraph:
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares round down."""
-        return bytes_of(self.memory, lambda: self.instance.store_all_peak_bytes)
+        return self.without_link.memory_bytes
 
     @property
     def link(self) -> Link | None:
@@ -93,4 +86,4 @@ class RematOffloadGraph:
     @property
     def without_link(self) -> RematGraph:
         """The problem of the same graph and memory in which nothing leaves the device."""
-        return RematGraph(self.instance, self.memory_bytes)
+        return RematGraph(self.instance, self.memory)

@@ -20,7 +20,7 @@ def test_a_link_is_a_rate_a_text_a_link_or_none() -> None:
         problem = jt.RematOffloadGraph(DIAMOND, "80%", absent)
         assert problem.link is None
         assert problem.movable == frozenset()
-        assert problem.without_link == jt.RematGraph(DIAMOND, problem.memory_bytes)
+        assert problem.without_link == jt.RematGraph(DIAMOND, "80%")
 
 
 @pytest.mark.parametrize(
